@@ -1,0 +1,1 @@
+"""Classical test theory: item statistics, reliability, distractors and differential item functioning."""
