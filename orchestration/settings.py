@@ -1,0 +1,93 @@
+"""Where things are: the one place that reads the environment.
+
+A leaf that every room may import; it imports nothing of the project. Holds paths and switches, no behaviour.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT_ROOT = Path(__file__).resolve().parent.parent
+DBT_PROJECT_DIR = PROJECT_ROOT / "dbt_project"
+SHIPPED_REGISTRY = PROJECT_ROOT / "inference" / "registry"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Folders and files of one installation."""
+
+    home: Path
+    """State of the installation (``THETAHOUSE_HOME``, default ``./var``)."""
+    data: Path | None
+    """Outside data (``THETAHOUSE_DATA``); null where there is none."""
+
+    @property
+    def warehouse(self) -> Path:
+        """Working database; only the house itself opens it."""
+        return self.home / "warehouse.duckdb"
+
+    @property
+    def landing(self) -> Path:
+        """Journal of raw responses, one folder per rater."""
+        return self.home / "landing"
+
+    @property
+    def published(self) -> Path:
+        """Folder of the files that readers query."""
+        return self.home / "published"
+
+    @property
+    def analyst(self) -> Path:
+        """Everything an analyst may read."""
+        return self.published / "analyst.duckdb"
+
+    @property
+    def public(self) -> Path:
+        """What anybody may read."""
+        return self.published / "public.duckdb"
+
+    @property
+    def inbox(self) -> Path:
+        """Files handed in by users."""
+        return self.home / "inbox"
+
+    @property
+    def own_registry(self) -> Path:
+        """Registry entries of this installation, beside the shipped ones."""
+        return self.home / "registry"
+
+    @property
+    def registries(self) -> tuple[Path, ...]:
+        """Registry folders, shipped first."""
+        return (SHIPPED_REGISTRY, self.own_registry)
+
+    @property
+    def cache(self) -> Path:
+        """What can be thrown away and made again: fitted baselines, embeddings."""
+        return self.home / "cache"
+
+    @property
+    def locks(self) -> Path:
+        """Lock files."""
+        return self.home / "locks"
+
+    @property
+    def dagster_home(self) -> Path:
+        """Runs, events and schedules of Dagster."""
+        return self.home / "dagster"
+
+
+def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
+    """Read the settings from the environment (or from a mapping given in its place).
+
+    Raises
+    ------
+    NotADirectoryError
+        ``THETAHOUSE_DATA`` names a folder that does not exist.
+    """
+    values = os.environ if environment is None else environment
+    data = Path(values["THETAHOUSE_DATA"]).resolve() if values.get("THETAHOUSE_DATA") else None
+    if data is not None and not data.is_dir():
+        raise NotADirectoryError(f"THETAHOUSE_DATA={data}: no such folder; unset it, or name the folder with the data")
+    return Settings(home=Path(values.get("THETAHOUSE_HOME") or "var").resolve(), data=data)
