@@ -4,10 +4,10 @@ Holds the one frozen matrix that every statistic reads and the scatter that buil
 statistics, and never pivots: long rows become integer codes, and codes are written into an array.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -63,10 +63,10 @@ class ResponseMatrix:
 
 def scatter_responses(
     *,
-    rater: Sequence[str],
-    item: Sequence[str],
-    testlet: Sequence[str],
-    model: Sequence[str],
+    rater: pl.Series,
+    item: pl.Series,
+    testlet: pl.Series,
+    model: pl.Series,
     response: FloatArray,
 ) -> ResponseMatrix:
     """Build the matrix from long rows, one per rater and item.
@@ -76,7 +76,7 @@ def scatter_responses(
     Parameters
     ----------
     rater, item, testlet, model
-        Labels of each row, length n_rows. An item has one testlet and a rater one model.
+        Text labels of each row, length n_rows, none null. An item has one testlet and a rater one model.
     response
         Score of each row, shape (n_rows,); NaN is missing.
 
@@ -88,7 +88,8 @@ def scatter_responses(
     Raises
     ------
     ValueError
-        If a (rater, item) pair has two rows, an item two testlets, or a rater two models; the message names them.
+        If a (rater, item) pair has two rows, an item two testlets, a rater two models, or a label is null; the
+        message names them.
     """
     rater_ids, rater_code = _codes(rater)
     item_ids, item_code = _codes(item)
@@ -110,9 +111,12 @@ def scatter_responses(
     )
 
 
-def _codes(labels: Sequence[str]) -> tuple[tuple[str, ...], IntArray]:
-    unique, codes = np.unique(np.asarray(labels, dtype=object), return_inverse=True)
-    return tuple(str(label) for label in unique), codes.astype(np.int64)
+def _codes(labels: pl.Series) -> tuple[tuple[str, ...], IntArray]:
+    """Sorted labels and the code of each row."""
+    if labels.null_count():
+        raise ValueError(f"{labels.null_count()} rows have no {labels.name or 'label'}")
+    unique = labels.unique().sort()
+    return tuple(unique), labels.cast(pl.Enum(unique)).to_physical().to_numpy().astype(np.int64)
 
 
 def _refuse_duplicates(cell: IntArray, rater_ids: tuple[str, ...], item_ids: tuple[str, ...]) -> None:

@@ -126,7 +126,7 @@ class _Solution:
 
 
 def fit_testlet(
-    responses: FloatArray, item_testlet: IntArray, options: TestletOptions = TestletOptions()  # noqa: B008 (frozen)
+    responses: FloatArray, item_testlet: IntArray, options: TestletOptions = TestletOptions()
 ) -> TestletFit:
     """Fit the 1PL testlet model to raters x items.
 

@@ -6,8 +6,10 @@ are taken per item and per rater x testlet, never per cell.
 """
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numba
 import numpy as np
@@ -121,7 +123,7 @@ def pack_cells(responses: FloatArray, item_testlet: IntArray, n_testlets: int, w
 
 
 def cell_sums(cells: Cells, b: FloatArray, s: FloatArray) -> CellSums:
-    """Sums of p and p(1 - p) at item difficulties `b` (packed order) and `s` = theta + u, (n_testlets, n_raters)."""
+    """Sum p and p(1 - p) at item difficulties `b` (packed order) and `s` = theta + u, (n_testlets, n_raters)."""
     exp_b, exp_minus_s = np.exp(np.clip(b, -300, 300)), np.ascontiguousarray(np.exp(np.clip(-s, -300, 300)))
     shape = s.shape
     out = CellSums(np.zeros(shape), np.zeros(shape), np.zeros(b.size), np.zeros(b.size))
@@ -151,22 +153,24 @@ def log_likelihood(cells: Cells, b: FloatArray, s: FloatArray) -> float:
 
 
 def _sum_by_testlet(values: NDArray[np.bool_], starts: IntArray) -> FloatArray:
-    return np.stack([values[a:z].sum(axis=0) for a, z in zip(starts[:-1], starts[1:], strict=True)]).astype(np.float64)
+    return np.stack([values[a:z].sum(axis=0) for a, z in pairwise(starts)]).astype(np.float64)
 
 
-def _over_testlets(run: object, n_testlets: int, n_cells: int) -> None:
+def _over_testlets(run: Callable[[int, int], None], n_testlets: int, n_cells: int) -> None:
     """Run over ranges of testlets, in threads where the data are large; each range writes its own rows only."""
     threads = min(os.cpu_count() or 1, n_testlets) if n_cells >= _PARALLEL_CELLS else 1
     edges = np.linspace(0, n_testlets, threads + 1).astype(np.int64)
     if threads == 1:
-        run(0, n_testlets)  # type: ignore[operator]
+        run(0, n_testlets)
         return
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(run, edges[:-1], edges[1:]))  # type: ignore[arg-type]
+        list(pool.map(run, edges[:-1], edges[1:]))
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[misc]
-def _sum_cells(first, last, starts, exp_b, exp_minus_s, observed, weight, expected_rt, info_rt, expected_item, info_item):  # type: ignore[no-untyped-def]  # noqa: ANN001, E501
+def _sum_cells(  # type: ignore[no-untyped-def]
+    first, last, starts, exp_b, exp_minus_s, observed, weight, expected_rt, info_rt, expected_item, info_item
+):
     has_missing = observed.shape[0] > 0
     n_raters = exp_minus_s.shape[1]
     for t in range(first, last):
@@ -195,7 +199,7 @@ def _sum_cells(first, last, starts, exp_b, exp_minus_s, observed, weight, expect
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[misc]
-def _log_normaliser(first, last, starts, exp_minus_b, exp_s, observed, out):  # type: ignore[no-untyped-def]  # noqa: ANN001
+def _log_normaliser(first, last, starts, exp_minus_b, exp_s, observed, out):  # type: ignore[no-untyped-def]
     has_missing = observed.shape[0] > 0
     n_raters = exp_s.shape[1]
     product = np.ones(n_raters)

@@ -95,7 +95,7 @@ def information(cells: Cells, scales: Scales, point: Point) -> Information:
         var_b_deviation=var_deviation,
         var_mean_b=float(cov_z[-1, -1]),
         half_log_determinant=0.5 * float(log_determinant),
-        gradient=_gradient(cells, scales, point, variances, _solve(cells, blocks, cov_z, skew_s, skew_b)),
+        gradient=_gradient(scales, point, variances, _solve(cells, blocks, cov_z, skew_s, skew_b)),
     )
 
 
@@ -147,9 +147,9 @@ def _solve(cells: Cells, blocks: list[_Block], cov_z: FloatArray, for_s: FloatAr
 
 
 def _gradient(
-    cells: Cells, scales: Scales, point: Point, variances: tuple[FloatArray, FloatArray, FloatArray], adjoint: Point
+    scales: Scales, point: Point, variances: tuple[FloatArray, FloatArray, FloatArray], adjoint: Point
 ) -> FloatArray:
-    """Derivatives in log sd: squares and variances against their expectation, less the mode's own movement."""
+    """Differentiate in log sd: squares and variances against their expectation, less the mode's own movement."""
     deviation = point.b - point.mean_b
     moved = adjoint.b - adjoint.mean_b
     parts = []
