@@ -6,6 +6,7 @@ Every hash and every composite id of the project is made here, in one way. Holds
 import hashlib
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -53,3 +54,9 @@ def request_id_of(rater_id: str, dataset: str, item_id: str, replicate: int, con
 def attempt_id_of(request_id: str, attempt: int) -> str:
     """Return the identity of one answer produced for a request; attempts count from 1."""
     return hash_of([request_id, attempt])
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,195 @@
+"""Asking: rendered requests go to an engine, completions come back as attempts in the journal.
+
+Renders only what is asked. Knows neither what a response means nor where the journal is taken in.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from inference.engines import Completion, Engine, RenderedRequest, failed, open_engine
+from inference.identity import attempt_id_of, canonical_json, hash_of
+from inference.landing import Journal
+from inference.prompts import BankViews, Message, PromptView, load_template, messages_json, render
+from inference.raters import Rater, resolve_raters
+from inference.registry import ModelSpec, RecordedSpec, Registry
+from inference.rows import ResponseRow
+from inference.sources import BankFrames
+
+
+@dataclass(frozen=True, slots=True)
+class AskSummary:
+    """What came of one asking of a model."""
+
+    n_asked: int
+    """Requests that the engine took."""
+    n_ok: int
+    """Attempts without an error."""
+    n_errors: int
+    """Attempts with an error, retryable or permanent."""
+    seconds: float
+    """Seconds from opening the engine to the last chunk."""
+    crash: str | None
+    """Why the engine stopped before its end; null where it did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request in the hands of the engine."""
+
+    plan: Mapping[str, Any]
+    rater: Rater
+    messages: str | None
+
+
+def models_to_ask(requests: pl.DataFrame, registry: Registry) -> list[tuple[ModelSpec | RecordedSpec, pl.DataFrame]]:
+    """Group requests by the model, or recorded file, that answers them; in order of name."""
+    raters = resolve_raters(registry)
+    groups: dict[str, tuple[ModelSpec | RecordedSpec, list[pl.DataFrame]]] = {}
+    for (rater_id, dataset), part in requests.partition_by("rater_id", "dataset", as_dict=True).items():
+        source = _source(raters[rater_id], dataset)
+        groups.setdefault(source.name, (source, []))[1].append(part)
+    return [(source, pl.concat(parts)) for _, (source, parts) in sorted(groups.items())]
+
+
+def ask(
+    model: ModelSpec | RecordedSpec,
+    requests: pl.DataFrame,
+    registry: Registry,
+    banks: Mapping[str, BankFrames],
+    journal: Journal,
+    *,
+    progress: Callable[[int], None] = lambda n: None,
+    cache: Path,
+    engine: Engine | None = None,
+) -> AskSummary:
+    """Ask a model all of its requests and write what comes back to the journal.
+
+    A request that fails becomes an attempt with an error and harms no other. Where the engine itself stops, the requests
+    that it had taken become retryable attempts, those that it had not taken stay unasked, and the summary says why.
+
+    Parameters
+    ----------
+    model
+        Model, or recorded responses.
+    requests
+        RequestRow and ``attempt``, of this model's raters only.
+    registry, banks
+        As planned from.
+    journal
+        Where attempts go; flushed at the end.
+    progress
+        Called with the number of requests just finished.
+    cache
+        Folder for fitted models and embeddings.
+    engine
+        Engine to use in place of the one that the entry names.
+    """
+    started = time.monotonic()
+    engine = engine or open_engine(model, registry, banks, cache)
+    asking = _Asking(engine, registry, banks, requests)
+    n_errors, crash = 0, None
+    try:
+        for completion in engine.complete(asking.rendered()):
+            n_errors += completion.error_kind is not None
+            journal.append([asking.settle(completion)])
+            progress(1)
+    except Exception as problem:
+        crash = f"{type(problem).__name__}: {problem}"
+    finally:
+        engine.close()
+    reason = crash or "the engine ended without an answer"
+    for request_id in list(asking.pending):
+        n_errors += 1
+        journal.append([asking.settle(failed(request_id, "retryable", "engine_stopped", reason))])
+        progress(1)
+    journal.flush()
+    return AskSummary(asking.n_taken, asking.n_taken - n_errors, n_errors, time.monotonic() - started, crash)
+
+
+class _Asking:
+    """Requests on their way to an engine and back."""
+
+    def __init__(
+        self, engine: Engine, registry: Registry, banks: Mapping[str, BankFrames], requests: pl.DataFrame
+    ) -> None:
+        self.engine, self.registry, self.requests = engine, registry, requests
+        self.flags = canonical_json(dict(engine.flags)) if engine.flags else None
+        self.raters = resolve_raters(registry)
+        self.views = {dataset: BankViews(banks[registry.bank_of(dataset).name])
+                      for dataset in requests["dataset"].unique().sort()}  # fmt: skip
+        self.pending: dict[str, _Asked] = {}
+        self.n_taken = 0
+
+    def rendered(self) -> Iterator[RenderedRequest]:
+        """Render requests one by one, as the engine draws them."""
+        for plan in self.requests.iter_rows(named=True):
+            rater = self.raters[plan["rater_id"]]
+            messages = self._messages(rater, plan["dataset"], plan["item_id"])
+            stored = messages_json(messages) if messages else None
+            self.pending[plan["request_id"]] = _Asked(plan, rater, stored)
+            self.n_taken += 1
+            yield RenderedRequest(
+                plan["request_id"], rater, plan["dataset"], plan["item_id"], plan["replicate"], messages, ()
+            )
+
+    def settle(self, completion: Completion) -> tuple[ResponseRow, str | None]:
+        """Turn a completion into an attempt; each request that was taken is settled once."""
+        asked = self.pending.pop(completion.request_id, None)
+        if asked is None:
+            raise ValueError(f"engine {self.engine.kind} answered request {completion.request_id!r}, which is not open")
+        plan = asked.plan
+        options = completion.option_logprobs
+        row = ResponseRow(
+            attempt_id=attempt_id_of(plan["request_id"], plan["attempt"]),
+            request_id=plan["request_id"],
+            attempt=plan["attempt"],
+            rater_id=plan["rater_id"],
+            dataset=plan["dataset"],
+            item_id=plan["item_id"],
+            replicate=plan["replicate"],
+            settings_hash=asked.rater.row.settings_hash,
+            content_hash=plan["content_hash"],
+            prompt_hash=None if asked.messages is None else hash_of(asked.messages),
+            text=completion.text,
+            finish_reason=completion.finish_reason,
+            error_kind=completion.error_kind,
+            error_type=completion.error_type,
+            error_message=completion.error_message,
+            prompt_tokens=completion.prompt_tokens,
+            completion_tokens=completion.completion_tokens,
+            latency_seconds=completion.latency_seconds,
+            option_logprobs=None if options is None else canonical_json(dict(options)),
+            exemplar_ids=None,
+            engine=self.engine.kind,
+            engine_version=self.engine.version,
+            engine_flags=self.flags,
+            finished_at=datetime.now(UTC),
+            chunk_id="",
+        )
+        return row, asked.messages
+
+    def _messages(self, rater: Rater, dataset: str, item_id: str) -> tuple[Message, ...]:
+        if rater.condition is None or rater.row.template_version is None:
+            return ()
+        spec = self.registry.bank_of(dataset).datasets[dataset]
+        labels = tuple(self.registry.label_sets[spec.label_set].labels) if spec.label_set else ()
+        view = PromptView(
+            item=self.views[dataset].item(dataset, item_id, rater.condition.option_rotation),
+            labels=labels,
+            exemplars=(),
+            persona=rater.condition.persona,
+            strategy=rater.condition.strategy,
+        )
+        return render(load_template(rater.row.template_version, spec.response_kind), view)
+
+
+def _source(rater: Rater, dataset: str) -> ModelSpec | RecordedSpec:
+    if rater.model is not None:
+        return rater.model
+    return next(spec for spec, _ in rater.recorded if spec.dataset == dataset)

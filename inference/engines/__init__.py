@@ -1,0 +1,38 @@
+"""Engines: whatever turns messages into text, behind one protocol.
+
+Each engine's heavy libraries are imported when it is opened, so that start-up stays quick.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from inference.engines.base import Completion, Engine, RenderedRequest, failed
+from inference.registry import ModelSpec, RecordedSpec, Registry
+from inference.sources import BankFrames
+
+__all__ = ["Completion", "Engine", "RenderedRequest", "failed", "open_engine"]
+
+
+def open_engine(
+    model: ModelSpec | RecordedSpec, registry: Registry, banks: Mapping[str, BankFrames], cache: Path
+) -> Engine:
+    """Open the engine that a model's entry names.
+
+    Parameters
+    ----------
+    model
+        Model, or recorded responses.
+    registry, banks
+        Where local raters find what they learn from.
+    cache
+        Folder for fitted models and embeddings.
+    """
+    if isinstance(model, RecordedSpec):
+        from inference.engines.recorded import RecordedEngine
+
+        return RecordedEngine()
+    if model.engine == "baseline":
+        from inference.engines.baseline import BaselineEngine
+
+        return BaselineEngine(registry, banks, cache)
+    raise ValueError(f"{model.yaml}: {model.name}: engine {model.engine!r} cannot be opened here")

@@ -1,0 +1,161 @@
+"""The plan: every request that the studies want now, and which of them are still to be asked.
+
+Requests are identified by hashes of their components; nothing is rendered here. Does not know engines or the warehouse.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import polars as pl
+
+from inference.exemplars import exemplar_set_hash
+from inference.identity import canonical_json
+from inference.prompts import load_template
+from inference.raters import Rater, RaterConflictError, check_bound, rater_rows, resolve_raters
+from inference.registry import Registry, StudySpec
+from inference.rows import RequestRow, schema_of
+from inference.sources import BankFrames
+from inference.sources.recorded import check_items
+
+__all__ = ["RaterConflictError", "check_bound", "plan_requests", "rater_rows", "to_ask"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """One rater asked about one data set so many times."""
+
+    rater: Rater
+    dataset: str
+    n_replicates: int
+    studies: tuple[str, ...]
+
+
+def plan_requests(registry: Registry, banks: Mapping[str, BankFrames]) -> pl.DataFrame:
+    """Return the plan (RequestRow): raters x test items x replicates of every usable study.
+
+    Parameters
+    ----------
+    registry
+        Usable entries.
+    banks
+        Bank name -> its reading, for every bank of the registry.
+
+    Raises
+    ------
+    SourceError
+        A recorded file holds items that its data set lacks.
+    """
+    parts = []
+    for wanted in _wanted(registry, resolve_raters(registry)):
+        items = banks[registry.bank_of(wanted.dataset).name].items
+        parts.extend(_requests(registry, wanted, items))
+    empty = pl.DataFrame(schema=schema_of(RequestRow))
+    return pl.concat([empty, *parts]).select(empty.columns)
+
+
+def to_ask(plan: pl.DataFrame, landed: pl.DataFrame) -> pl.DataFrame:
+    """Return the requests without an attempt that settles them, with the number of the next attempt.
+
+    Parameters
+    ----------
+    plan
+        RequestRow.
+    landed
+        request_id, n_attempts, is_done (whether an attempt without a retryable error exists).
+
+    Returns
+    -------
+    pl.DataFrame
+        RequestRow and ``attempt``, counted from 1, in the order of the plan.
+    """
+    known = landed.select("request_id", "n_attempts", "is_done")
+    return (
+        plan.join(known, on="request_id", how="left", maintain_order="left")
+        .filter(~pl.col("is_done").fill_null(False))
+        .with_columns(attempt=pl.col("n_attempts").fill_null(0).cast(pl.Int64) + 1)
+        .drop("n_attempts", "is_done")
+    )
+
+
+def _wanted(registry: Registry, raters: Mapping[str, Rater]) -> Iterator[_Wanted]:
+    """Yield what the studies want together: the most replicates that any of them asks for."""
+    asked: dict[tuple[str, str], dict[str, int]] = {}
+    for name, study in sorted(registry.studies.items()):
+        for dataset in study.datasets:
+            for rater_id, rater in raters.items():
+                if _takes(study, name, rater) and _covers(rater, dataset):
+                    asked.setdefault((rater_id, dataset), {})[name] = study.replicates
+    for (rater_id, dataset), studies in sorted(asked.items()):
+        yield _Wanted(raters[rater_id], dataset, max(studies.values()), tuple(sorted(studies)))
+
+
+def _takes(study: StudySpec, name: str, rater: Rater) -> bool:
+    if rater.row.task != study.task:
+        return False
+    is_selected = rater.row.engine in study.engines and any(
+        fnmatchcase(rater.row.rater_id, pattern) for pattern in study.raters
+    )
+    return is_selected or name in rater.studies
+
+
+def _covers(rater: Rater, dataset: str) -> bool:
+    return rater.model is not None or any(spec.dataset == dataset for spec, _ in rater.recorded)
+
+
+def _requests(registry: Registry, wanted: _Wanted, all_items: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    items = all_items.filter(pl.col("dataset") == wanted.dataset)
+    tested = items.filter(pl.col("split") == "test")
+    if wanted.rater.model is None:
+        contents = _recorded_contents(wanted, items, tested["item_id"].to_list())
+    else:
+        contents = _asked_contents(registry, wanted, items, tested["item_hash"].to_list())
+    for replicate in range(wanted.n_replicates):
+        yield _frame(wanted, replicate, tested["item_id"], contents)
+
+
+def _asked_contents(registry: Registry, wanted: _Wanted, items: pl.DataFrame, item_hashes: Sequence[str]) -> list[str]:
+    rater = wanted.rater
+    assert rater.row.template_version is not None
+    dataset = registry.bank_of(wanted.dataset).datasets[wanted.dataset]
+    template = load_template(rater.row.template_version, dataset.response_kind)
+    labels = list(registry.label_sets[dataset.label_set].labels) if dataset.label_set else []
+    head = [rater.row.settings_hash, template.hash, labels, exemplar_set_hash(rater, items, wanted.dataset)]
+    before = canonical_json(head)[:-1].encode()
+    return [hashlib.sha256(b'%b,"%b"]' % (before, item_hash.encode())).hexdigest() for item_hash in item_hashes]
+
+
+def _recorded_contents(wanted: _Wanted, items: pl.DataFrame, item_ids: Sequence[str]) -> list[str]:
+    spec, recorded = next(pair for pair in wanted.rater.recorded if pair[0].dataset == wanted.dataset)
+    check_items(spec, (recorded,), set(items["item_id"]))
+    head = [wanted.rater.row.settings_hash, spec.collection, spec.table.file.rsplit("/", 1)[-1], recorded.column]
+    before = canonical_json(head)[:-1]
+    cells = (json.dumps(recorded.cells.get(item_id), ensure_ascii=False) for item_id in item_ids)
+    return [hashlib.sha256(f"{before},{cell}]".encode()).hexdigest() for cell in cells]
+
+
+def _frame(wanted: _Wanted, replicate: int, item_ids: pl.Series, contents: list[str]) -> pl.DataFrame:
+    """Build the rows of one replicate; the ids equal :func:`inference.identity.request_id_of` at a tenth of its cost."""
+    rater_id = wanted.rater.row.rater_id
+    before = canonical_json([rater_id, wanted.dataset])[:-1]
+    request_ids = [
+        hashlib.sha256(
+            f'{before},{json.dumps(item_id, ensure_ascii=False)},{replicate},"{content}"]'.encode()
+        ).hexdigest()
+        for item_id, content in zip(item_ids, contents, strict=True)
+    ]
+    return (
+        pl.DataFrame(
+            {"request_id": request_ids, "item_id": item_ids, "content_hash": contents},
+            schema_overrides={"request_id": pl.String, "content_hash": pl.String},
+        )
+        .with_columns(
+            rater_id=pl.lit(rater_id),
+            dataset=pl.lit(wanted.dataset),
+            replicate=pl.lit(replicate, pl.Int64),
+            studies=pl.lit(",".join(wanted.studies)),
+        )
+        .select(schema_of(RequestRow).names())
+    )

@@ -1,0 +1,30 @@
+"""The registry: label sets, banks, models, recorded responses and studies, as YAML that people edit.
+
+This folder holds the entries shipped with the project (``label_sets.yml``, ``banks/``, ``models/``, ``recorded/``,
+``studies/``) and the code that reads them. An installation may add entries in a folder of its own with the same layout.
+"""
+
+from inference.registry.loading import Registry, RegistryError, Unavailable, load_registry
+from inference.registry.specs import (
+    BankSpec,
+    ConditionSpec,
+    DatasetSpec,
+    LabelSetSpec,
+    ModelSpec,
+    RecordedSpec,
+    StudySpec,
+)
+
+__all__ = [
+    "BankSpec",
+    "ConditionSpec",
+    "DatasetSpec",
+    "LabelSetSpec",
+    "ModelSpec",
+    "RecordedSpec",
+    "Registry",
+    "RegistryError",
+    "StudySpec",
+    "Unavailable",
+    "load_registry",
+]
