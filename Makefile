@@ -1,0 +1,45 @@
+# Everything here works on a fresh machine with Python 3.11, git and make; every target may be run twice.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup run test test-long lint ui docs bench
+
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml constraints.txt
+	@echo "setting up $(VENV): about two minutes the first time"
+	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] < (3, 14) else "Python 3.11 to 3.13 is needed; name one with make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $(READY)
+
+setup: $(READY) ## Make the environment, nothing else
+
+run: $(READY) ## Run the main job on the demo (and on THETAHOUSE_DATA where it is set); print a summary
+	$(BIN)/thetahouse run
+
+test: $(READY) ## Run the tests
+	$(BIN)/python -m pytest -n 2 -m 'not slow and not vllm'
+
+test-long: $(READY) ## Run the long kill, fuzz and simulation tests
+	$(BIN)/python -m pytest -n 2 -m 'slow and not vllm'
+
+lint: $(READY) ## Check style, types and SQL
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check orchestration tests/orchestration
+	$(BIN)/mypy
+	$(BIN)/sqlfluff lint --dialect duckdb dbt_project/models
+
+ui: $(READY) ## Open the control room: Dagster on http://127.0.0.1:3000
+	@$(BIN)/thetahouse ui
+
+docs: $(READY) ## Build the pages of dbt's documentation
+	$(BIN)/thetahouse docs
+
+bench: $(READY) ## Measure seconds and memory of the first, second, one-rater and forced run
+	$(BIN)/python benchmarks/runs.py

@@ -1,0 +1,42 @@
+"""Assets of the published layer: the two files that readers open."""
+
+from pathlib import Path
+
+from dagster import AssetKey, AssetsDefinition, MaterializeResult, ResourceParam, asset
+
+from orchestration.assets.raw import POOL_WAREHOUSE
+from orchestration.house import House
+from orchestration.publish import Published, publish_analyst, publish_public
+
+
+def _result(published: Published) -> MaterializeResult:
+    metadata = {"generation": published.generation, "tables": published.n_tables, "bytes": published.n_bytes}
+    return MaterializeResult(metadata=metadata)
+
+
+def published_assets(sources: list[AssetKey], marts: list[AssetKey], manifest: Path) -> list[AssetsDefinition]:
+    """Return the assets of both files.
+
+    Parameters
+    ----------
+    sources
+        Every table that the analysts' file copies.
+    marts
+        Every mart; the public file copies those on dbt's allow-list.
+    manifest
+        dbt's manifest, which holds that list.
+    """
+
+    @asset(key=["published", "analyst"], deps=sources, group_name="published", kinds={"duckdb"}, pool=POOL_WAREHOUSE)
+    def analyst(locked_house: ResourceParam[House]) -> MaterializeResult:
+        """Everything an analyst may read, one refresh throughout. Written last of all: it closes the refresh."""
+        settings = locked_house.settings
+        return _result(publish_analyst(settings.warehouse, settings.analyst))
+
+    @asset(key=["published", "public"], deps=marts, group_name="published", kinds={"duckdb"}, pool=POOL_WAREHOUSE)
+    def public(locked_house: ResourceParam[House]) -> MaterializeResult:
+        """Marts that anybody may read: no hidden gold, no licensed text."""
+        settings = locked_house.settings
+        return _result(publish_public(settings.warehouse, settings.public, manifest))
+
+    return [public, analyst]

@@ -1,0 +1,108 @@
+"""Assets of the raw layer: the mirror of registry and banks, and what raters answered.
+
+``raw/responses`` has one partition per rater. A run of the job ``ask_model`` covers all raters of one model that lack
+something; each rater succeeds or fails by its own completeness.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from dagster import (
+    AssetExecutionContext,
+    AssetKey,
+    AssetMaterialization,
+    AssetSpec,
+    Config,
+    Failure,
+    JobDefinition,
+    MaterializeResult,
+    OpExecutionContext,
+    ResourceParam,
+    job,
+    multi_asset,
+    op,
+)
+from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
+
+from inference.rows import RAW_TABLES
+from orchestration.house import Completeness, House, ask_raters, open_refresh
+from orchestration.partitions import RATERS, partition_of, rater_of
+
+ASKED_TABLES = ("responses", "prompts", "chunks")
+MIRRORED_TABLES = tuple(table for table in RAW_TABLES if table not in ASKED_TABLES)
+RESPONSES = AssetKey(["raw", "responses"])
+POOL_WAREHOUSE = "warehouse"
+POOL_GPU = "gpu"
+
+
+def _spec(table: str, deps: Sequence[AssetKey] = ()) -> AssetSpec:
+    description = (RAW_TABLES[table].__doc__ or "").strip()
+    return AssetSpec(AssetKey(["raw", table]), deps=deps, group_name="raw", kinds={"duckdb"}, description=description)
+
+
+@multi_asset(
+    name="raw_mirror",
+    specs=[_spec(table) for table in MIRRORED_TABLES],
+    pool=POOL_WAREHOUSE,
+)
+def raw_mirror(locked_house: ResourceParam[House]) -> Iterator[MaterializeResult]:
+    """Make raw say what registry and banks say now, and open a refresh."""
+    n_rows = open_refresh(locked_house)
+    for table in MIRRORED_TABLES:
+        yield MaterializeResult(asset_key=["raw", table], metadata={"dagster/row_count": n_rows[table]})
+
+
+def _incomplete(raters: Sequence[Completeness]) -> Failure:
+    """Say which raters lack how much."""
+    lacking = ", ".join(f"{r.rater_id} lacks {r.n_missing} of {r.n_planned}" for r in raters)
+    return Failure(f"{lacking}; what is missing is asked again by the next run", allow_retries=False)
+
+
+@multi_asset(
+    name="raw_responses",
+    specs=[_spec(table, deps=[AssetKey(["raw", "requests"])]) for table in ASKED_TABLES],
+    partitions_def=RATERS,
+    pool=POOL_GPU,
+)
+def raw_responses(context: AssetExecutionContext, house: ResourceParam[House]) -> Iterator[MaterializeResult]:
+    """Ask one rater what it still lacks; what has landed is never asked again."""
+    raters = ask_raters(house, [rater_of(context.partition_key)])
+    if any(rater.n_missing for rater in raters):
+        raise _incomplete(raters)
+    for table in ASKED_TABLES:
+        yield MaterializeResult(asset_key=["raw", table])
+
+
+class AskModel(Config):
+    """Which raters a run of ``ask_model`` covers."""
+
+    rater_ids: list[str]
+    """Raters of one model."""
+
+
+def _announce(context: OpExecutionContext, rater_ids: Sequence[str]) -> None:
+    """Tell Dagster that the run means to fill these partitions, so that one left open shows as failed."""
+    for rater_id in rater_ids:
+        planned = AssetMaterializationPlannedData(RESPONSES, partition=partition_of(rater_id))
+        event = DagsterEvent.build_asset_materialization_planned_event(context.job_name, context.op.name, planned)
+        context.instance.report_dagster_event(event, run_id=context.run_id)
+
+
+@op(name="ask_model", pool=POOL_GPU, description="Ask all raters of one model what they lack, with one engine.")
+def ask_model_op(context: OpExecutionContext, config: AskModel, house: ResourceParam[House]) -> None:
+    """Ask, then report every rater by its own completeness."""
+    _announce(context, config.rater_ids)
+    raters = ask_raters(house, config.rater_ids)
+    for rater in raters:
+        if not rater.n_missing:
+            partition = partition_of(rater.rater_id)
+            context.log_event(AssetMaterialization(RESPONSES, partition=partition))
+    if lacking := [rater for rater in raters if rater.n_missing]:
+        raise _incomplete(lacking)
+
+
+@job(name="ask_model", description="One run per model: its raters that lack something, one engine process.")
+def _ask_model() -> None:
+    ask_model_op()
+
+
+ask_model_job: JobDefinition = _ask_model

@@ -1,0 +1,74 @@
+"""Puts the assets, jobs and resources of an installation together.
+
+Holds the list of what there is. Does not hold what any of it does.
+"""
+
+from dagster import (
+    AssetKey,
+    AssetSelection,
+    AssetsDefinition,
+    Definitions,
+    ResourceDefinition,
+    define_asset_job,
+    in_process_executor,
+)
+from dagster_dbt import DbtCliResource
+
+from orchestration.assets.dbt import dbt_step
+from orchestration.assets.psychometrics import TABLE_KEYS, psychometrics
+from orchestration.assets.published import published_assets
+from orchestration.assets.raw import ask_model_job, raw_mirror, raw_responses
+from orchestration.dbt import dbt_executable, environment, prepared_manifest, target_path
+from orchestration.house import House
+from orchestration.resources import locked_house
+from orchestration.settings import DBT_PROJECT_DIR
+
+REFRESH_JOB = "refresh"
+ASK_JOB = "ask_model"
+
+
+def dbt_resource(house: House) -> DbtCliResource:
+    """Return dbt as a process of its own: run inside this one it would keep the warehouse until the end."""
+    return DbtCliResource(
+        project_dir=str(DBT_PROJECT_DIR),
+        profiles_dir=str(DBT_PROJECT_DIR),
+        dbt_executable=dbt_executable(),
+        target_path=target_path(house.settings),
+    )
+
+
+def _keys(assets: AssetsDefinition, schemas: tuple[str, ...]) -> list[AssetKey]:
+    return sorted(key for key in assets.keys if key.path[0] in schemas)
+
+
+def build_definitions(house: House, manifest: Path | None = None) -> Definitions:
+    """Return all assets, jobs and resources of an installation.
+
+    Parameters
+    ----------
+    house
+        Installation, and how its work is reported.
+    manifest
+        dbt's manifest; prepared where it is not given.
+    """
+    manifest = manifest or prepared_manifest(house.settings)
+    core, marts = dbt_step(manifest, "core"), dbt_step(manifest, "marts")
+    mart_keys = _keys(marts, ("marts",))
+    sources = [*_keys(core, ("core",)), *TABLE_KEYS, *mart_keys]
+    assets = [raw_mirror, raw_responses, core, psychometrics, marts, *published_assets(sources, mart_keys, manifest)]
+    refresh = define_asset_job(
+        REFRESH_JOB,
+        selection=AssetSelection.all() - AssetSelection.assets(raw_responses),
+        description="Mirror the registry, rebuild core, fits and marts, publish: one generation, one lock.",
+        executor_def=in_process_executor,
+    )
+    return Definitions(
+        assets=assets,
+        jobs=[refresh, ask_model_job],
+        resources={
+            "house": ResourceDefinition.hardcoded_resource(house),
+            "locked_house": locked_house,
+            "dbt": dbt_resource(house),
+        },
+        executor=in_process_executor,
+    )

@@ -1,0 +1,34 @@
+"""The command ``thetahouse``: what people type.
+
+Each command is a thin layer: it reads its arguments, calls one function of the house and prints. Imports of heavy
+libraries stand inside the commands, so that ``--help`` answers at once. Exit code 0: done; 1: something failed on the
+way and was named; 2: bad input, nothing was changed.
+"""
+
+import sys
+
+import typer
+
+from orchestration.cli import inout, look, work
+from orchestration.cli.errors import is_user_error
+
+app = typer.Typer(
+    help="A psychometric warehouse for language models.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for command in (work.run, work.plan, look.status, look.sql, look.trace, inout.import_responses, inout.export):
+    app.command()(command)
+app.command()(work.publish)
+
+
+def main() -> None:
+    """Run the command line; a fault of the input is one plain line and exit code 2."""
+    try:
+        app()
+    except Exception as error:
+        if not is_user_error(error):
+            raise
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)

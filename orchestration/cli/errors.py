@@ -1,0 +1,31 @@
+"""Which errors are the user's to mend: they are shown as one line, without a traceback."""
+
+
+def is_user_error(error: Exception) -> bool:
+    """Tell whether an error names a thing, a value and a remedy for the person who typed the command."""
+    import duckdb
+
+    from inference.landing import ChunkError
+    from inference.planning import RaterConflictError
+    from inference.registry import RegistryError
+    from inference.sources import SourceError
+    from orchestration.generations import MixedGenerationsError
+    from orchestration.locks import LockHeldError
+    from orchestration.house import UnknownNameError
+    from orchestration.reading import NotPublishedError
+    from orchestration.warehouse import WarehouseBusyError
+
+    return isinstance(
+        error,
+        RegistryError
+        | SourceError
+        | ChunkError
+        | RaterConflictError
+        | MixedGenerationsError
+        | LockHeldError
+        | WarehouseBusyError
+        | NotPublishedError
+        | UnknownNameError
+        | NotADirectoryError
+        | duckdb.ProgrammingError,
+    )

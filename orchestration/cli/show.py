@@ -1,0 +1,120 @@
+"""How results look on a terminal: tables, progress bars, one-line notes.
+
+Holds printing only. What is printed comes from its arguments.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import polars as pl
+
+from orchestration.house import Progress
+from orchestration.reading import Trace
+
+
+def say(text: str = "") -> None:
+    """Print one line for a person."""
+    sys.stdout.write(text + "\n")
+
+
+def cell(value: Any) -> str:
+    """Write one value; null is a dash, so that it cannot be taken for an empty text or a number."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
+
+
+def table(frame: pl.DataFrame, *, title: str | None = None) -> None:
+    """Print a frame as an aligned table; numbers to the right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    drawn = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name, kind in frame.schema.items():
+        drawn.add_column(name, justify="right" if kind.is_numeric() else "left", overflow="fold")
+    for row in frame.iter_rows():
+        drawn.add_row(*[_escaped(cell(value)) for value in row])
+    Console(soft_wrap=False).print(drawn)
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def steps(seconds: Mapping[str, float], *, shown: int = 6) -> None:
+    """Print the seconds of the longest steps."""
+    longest = sorted(seconds.items(), key=lambda step: -step[1])[:shown]
+    say("seconds: " + ", ".join(f"{name} {value:.1f}" for name, value in longest))
+
+
+def failures(texts: Sequence[str]) -> None:
+    """Print what failed to standard error, one line each."""
+    for text in texts:
+        sys.stderr.write(f"failed: {text}\n")
+
+
+def as_json(frame: pl.DataFrame) -> str:
+    """Write the rows as a JSON array of objects; times as ISO 8601."""
+    return json.dumps(frame.to_dicts(), ensure_ascii=False, indent=2, default=_json_text)
+
+
+def _json_text(value: Any) -> str:
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def trace(found: Trace) -> None:
+    """Print one cell of the matrix from the prompt to its place in the fits."""
+    response = found.response
+    say(f"{response['dataset']} / {response['item_id']} asked of {response['rater_id']}: {response['status']}")
+    say(f"\nitem: {cell(found.item['item_text'])}")
+    for attempt in found.attempts.iter_rows(named=True):
+        say(f"\nattempt {attempt['attempt']} ({attempt['finish_reason']}, {attempt['finished_at']:%Y-%m-%d %H:%M:%S})")
+        for message in json.loads(attempt["messages"] or "[]"):
+            say(f"  [{message['role']}] {message['content']}")
+        say(f"  → {cell(attempt['text'])}{' ' + attempt['error_message'] if attempt['error_message'] else ''}")
+    gold = next((found.item[k] for k in ("gold_label", "answer_key", "gold_score") if found.item[k] is not None), None)
+    answer = ("answer_label", "answer_choice", "answer_score")
+    given = next((response[name] for name in answer if response[name] is not None), None)
+    say(f"\nparsed by {cell(response['parser_rule'])} (parser {cell(response['parser_version'])}): {cell(given)}")
+    say(f"reason: {cell(response['status_reason'])}; gold: {cell(gold)}")
+    table(found.fits, title="\nplace in the fits")
+
+
+@contextmanager
+def progress_bars() -> Iterator[Progress]:
+    """Yield a reporter that draws one bar per kind of work on standard error."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(file=sys.__stderr__), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def report(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total)
+            bars.update(tasks[what], completed=done, total=total)
+
+        yield report
+
+
+class Stopwatch:
+    """Seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far."""
+        return time.monotonic() - self._started

@@ -1,0 +1,80 @@
+"""What a person reads after a command: counts, statuses, the top of the leaderboard, where to look next."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from inference.registry import Registry
+from orchestration import freshness, reading
+from orchestration.cli import show
+from orchestration.house import House, load_catalogue, prepare
+from orchestration.locks import held_locks
+from orchestration.settings import Settings
+
+if TYPE_CHECKING:
+    from orchestration.local import LocalRun
+
+
+def nothing_new(settings: Settings, seconds: float) -> None:
+    """Say that a run had nothing to do."""
+    last = freshness.last_refresh(settings)
+    assert last is not None
+    show.say(f"nothing new: asked 0; refresh {last.generation} of {last.published_at} stands ({seconds:.1f} s)")
+    show.say(f"look: {settings.analyst}")
+
+
+def _where_to_look(settings: Settings) -> None:
+    show.say("where to look next:")
+    show.say('  thetahouse sql "from marts.leaderboard order by dataset, rank"')
+    show.say("  thetahouse status")
+    show.say(f"  read-only in any tool: {settings.analyst}")
+    show.say(f"  for everybody: {settings.public}")
+
+
+def _unavailable(registry: Registry) -> None:
+    for entry in registry.unavailable:
+        show.say(f"not run: {entry.name}: {entry.reason}")
+
+
+def after_run(settings: Settings, registry: Registry, done: "LocalRun", seconds: float) -> None:
+    """Print what a run asked, landed, parsed and found, and what failed."""
+    show.say(f"asked {done.n_asked:,} requests in {seconds:.1f} s")
+    show.steps(done.seconds)
+    _unavailable(registry)
+    show.failures(done.failures)
+    if settings.analyst.exists():
+        show.table(reading.asked_landed_parsed(settings), title="\nresponses")
+        show.table(reading.leaderboard_top(settings), title="\nleaderboard, by theta")
+        show.say()
+        _where_to_look(settings)
+
+
+def planned(house: House) -> None:
+    """Print what a run would ask, by rater and data set."""
+    requests = prepare(house)
+    catalogue = load_catalogue(house.settings)
+    _unavailable(catalogue.registry)
+    if requests.is_empty():
+        show.say(f"nothing to ask: all {catalogue.plan.height:,} requests of the plan have landed")
+        return
+    counts = requests.group_by("rater_id", "dataset").agg(pl.len().alias("to_ask")).sort("rater_id", "dataset")
+    show.table(counts)
+    show.say(f"\n{requests.height:,} of {catalogue.plan.height:,} requests are to be asked")
+
+
+def _facts(settings: Settings) -> Mapping[str, str]:
+    last = freshness.last_refresh(settings)
+    published = f"refresh {last.generation} of {last.published_at}" if last else "nothing yet; run: thetahouse run"
+    return {"home": str(settings.home), "published": published}
+
+
+def status(settings: Settings) -> None:
+    """Print what is published, how complete it is, and who holds a lock."""
+    for name, value in _facts(settings).items():
+        show.say(f"{name}: {value}")
+    for name, holder in held_locks(settings.locks).items():
+        show.say(f"locked: {name} by {holder}")
+    if settings.analyst.exists():
+        show.table(reading.asked_landed_parsed(settings), title="\nresponses")
+        show.table(reading.statuses(settings), title="\nstatuses")

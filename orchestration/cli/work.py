@@ -1,0 +1,63 @@
+"""Commands that do the work: ``run``, ``plan``, ``publish``."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+Studies = Annotated[list[str] | None, typer.Option("--study", help="Ask only what this study wants (repeatable).")]
+Raters = Annotated[list[str] | None, typer.Option("--rater", help="Ask only this rater (repeatable).")]
+
+
+def run(
+    study: Studies = None,
+    rater: Raters = None,
+    force: Annotated[bool, typer.Option(help="Rebuild all tables even if nothing has changed.")] = False,
+    supersede: Annotated[bool, typer.Option(help="Let a rater id stand for new settings from now on.")] = False,
+) -> None:
+    """Ask what has not been asked yet, rebuild the tables and publish them."""
+    from orchestration import freshness
+    from orchestration.cli import show, summary
+    from orchestration.house import House, check_names, read_registry
+    from orchestration.settings import load_settings
+
+    settings, watch = load_settings(), show.Stopwatch()
+    registry = read_registry(settings)
+    check_names(registry, studies=study or (), raters=rater or ())
+    if not (force or supersede) and freshness.is_current(settings, registry):
+        summary.nothing_new(settings, watch.seconds)
+        return
+    with show.progress_bars() as progress:
+        from orchestration.local import run_local
+
+        house = House(settings, progress, supersede, frozenset(study or ()), frozenset(rater or ()))
+        done = run_local(house)
+    summary.after_run(settings, registry, done, watch.seconds)
+    sys.exit(1 if done.failures else 0)
+
+
+def plan(study: Studies = None, rater: Raters = None) -> None:
+    """Show what a run would ask, before it is asked."""
+    from orchestration.cli import summary
+    from orchestration.house import House, check_names, read_registry
+    from orchestration.settings import load_settings
+
+    settings = load_settings()
+    check_names(read_registry(settings), studies=study or (), raters=rater or ())
+    summary.planned(House(settings, studies=frozenset(study or ()), raters=frozenset(rater or ())))
+
+
+def publish() -> None:
+    """Write both published files again from the tables as they are."""
+    from orchestration.cli import show
+    from orchestration.dbt import prepared_manifest
+    from orchestration.locks import REFRESH, hold
+    from orchestration.publish import publish_analyst, publish_public
+    from orchestration.settings import load_settings
+
+    settings = load_settings()
+    with hold(settings.locks, REFRESH):
+        public = publish_public(settings.warehouse, settings.public, prepared_manifest(settings))
+        analyst = publish_analyst(settings.warehouse, settings.analyst)
+    for path, file in ((settings.analyst, analyst), (settings.public, public)):
+        show.say(f"{path}: refresh {file.generation}, {file.n_tables} tables, {file.n_bytes / 1e6:.1f} MB")

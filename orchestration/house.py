@@ -1,0 +1,218 @@
+"""What the house does, step by step: plan, ask, open a refresh. Assets and commands call these functions.
+
+Each step opens the warehouse for a moment only, and never while an engine is at work. Does not hold Dagster, SQL models
+or statistics.
+"""
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+
+import polars as pl
+
+from inference.asking import ask, models_to_ask
+from inference.landing import Journal
+from inference.planning import plan_requests, rater_rows, to_ask
+from inference.registry import Registry, load_registry
+from inference.rows import LoadRow, frame_of
+from inference.sources import BankFrames, label_rows, read_bank
+from orchestration import freshness, generations, intake
+from orchestration.locks import hold_raters
+from orchestration.settings import Settings
+from orchestration.warehouse import connect, create_raw_tables
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much is done and how much there is."""
+
+
+def _silent(_what: str, _done: int, _total: int) -> None:
+    """Report nothing."""
+
+
+class UnknownNameError(ValueError):
+    """A name that registry or published tables do not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """One installation and what this run is about."""
+
+    settings: Settings
+    """Where things are."""
+    progress: Progress = _silent
+    """Told about long work."""
+    supersede: bool = False
+    """Whether a rater id may be bound to new settings."""
+    studies: frozenset[str] = field(default_factory=frozenset)
+    """Ask only what these studies want; empty for all."""
+    raters: frozenset[str] = field(default_factory=frozenset)
+    """Ask only these raters; empty for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Registry and banks as they are now, and the plan made of them."""
+
+    registry: Registry
+    """Entries by kind and name."""
+    banks: Mapping[str, BankFrames]
+    """Banks as read, by name."""
+    raters: pl.DataFrame
+    """RaterRow: every rater that the registry names."""
+    plan: pl.DataFrame
+    """RequestRow: every request that the studies want."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """How far one rater is."""
+
+    rater_id: str
+    """Rater."""
+    n_planned: int
+    """Requests of the plan."""
+    n_missing: int
+    """Planned requests without a final attempt."""
+
+
+_catalogues: dict[str, Catalogue] = {}
+
+
+def read_registry(settings: Settings) -> Registry:
+    """Read the registry of an installation: the shipped entries and its own."""
+    return load_registry(settings.registries, settings.data)
+
+
+def load_catalogue(settings: Settings) -> Catalogue:
+    """Read registry and banks and make the plan; the last one is kept while nothing changes.
+
+    Raises
+    ------
+    RegistryError, SourceError
+        If an entry or a file is wrong; nothing has been written then.
+    """
+    registry = read_registry(settings)
+    key = freshness.input_fingerprint(registry, ())
+    if key not in _catalogues:
+        banks = {name: read_bank(bank, registry) for name, bank in registry.banks.items()}
+        _catalogues.clear()
+        _catalogues[key] = Catalogue(registry, banks, rater_rows(registry), plan_requests(registry, banks))
+    return _catalogues[key]
+
+
+def check_names(registry: Registry, *, studies: Iterable[str], raters: Iterable[str]) -> None:
+    """Refuse names of studies and raters that the registry does not have.
+
+    Raises
+    ------
+    UnknownNameError
+        The message names the value, the nearest names and how many there are.
+    """
+    known_raters = rater_rows(registry)["rater_id"].to_list()
+    for kind, names, known in (("study", studies, sorted(registry.studies)), ("rater", raters, known_raters)):
+        for name in names:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known[:3]
+                raise UnknownNameError(f"unknown {kind} {name!r}; did you mean one of {near}? ({len(known)} in all)")
+
+
+def requests_to_ask(house: House) -> pl.DataFrame:
+    """Land what the journal still holds and return the requests that are to be asked, each with its attempt number.
+
+    Raises
+    ------
+    RegistryError, SourceError, ChunkError, RaterConflictError
+        If an entry, a file, a chunk or a rater's settings are wrong; nothing has been asked then.
+    """
+    settings = house.settings
+    catalogue = load_catalogue(settings)
+    intake.land_chunks(settings.warehouse, settings.landing)
+    with connect(settings.warehouse) as connection:
+        if not house.supersede:
+            check_bound(catalogue.raters, intake.bound_settings(connection))
+        landed = intake.landed_requests(connection)
+    requests = to_ask(catalogue.plan, landed)
+    if house.studies:
+        wanted = pl.element().is_in(sorted(house.studies))
+        requests = requests.filter(pl.col("studies").str.split(",").list.eval(wanted).list.any())
+    if house.raters:
+        requests = requests.filter(pl.col("rater_id").is_in(sorted(house.raters)))
+    return requests
+
+
+def completeness(house: House, plan: pl.DataFrame) -> list[Completeness]:
+    """Return how far every rater of a plan is, by rater id.
+
+    Parameters
+    ----------
+    house
+        Installation.
+    plan
+        Requests by which the raters are judged (RequestRow).
+    """
+    with connect(house.settings.warehouse) as connection:
+        landed = intake.landed_requests(connection)
+    is_done = pl.col("request_id").is_in(landed.filter("is_done")["request_id"].implode())
+    counts = plan.group_by("rater_id").agg(pl.len().alias("n"), (~is_done).sum().alias("n_missing")).sort("rater_id")
+    return [Completeness(*row) for row in counts.iter_rows()]
+
+
+def ask_raters(house: House, rater_ids: Sequence[str]) -> list[Completeness]:
+    """Ask what the raters named still lack, land it, and return how far each of them is.
+
+    The engine of a model is opened once for all its raters. Nobody holds the warehouse while an engine is at work.
+
+    Raises
+    ------
+    LockHeldError
+        If another process is asking one of the raters.
+    """
+    settings = house.settings
+    catalogue = load_catalogue(settings)
+    is_wanted = pl.col("rater_id").is_in(list(rater_ids))
+    with hold_raters(settings.locks, rater_ids):
+        requests = requests_to_ask(house).filter(is_wanted)
+        for model, rows in models_to_ask(requests, catalogue.registry):
+            _ask_model(house, catalogue, model, rows)
+        intake.land_chunks(settings.warehouse, settings.landing)
+    return completeness(house, catalogue.plan.filter(is_wanted))
+
+
+def raters_by_model(requests: pl.DataFrame, raters: pl.DataFrame) -> dict[str, list[str]]:
+    """Return the raters that requests name, grouped by model, both sorted."""
+    named = raters.join(requests.select("rater_id").unique(), on="rater_id", how="semi").sort("model", "rater_id")
+    return {str(key[0]): group["rater_id"].to_list() for key, group in named.group_by("model", maintain_order=True)}
+
+
+def open_refresh(house: House) -> dict[str, int]:
+    """Land leftovers, make raw say what the registry says, and begin a new generation.
+
+    Returns
+    -------
+    dict
+        Rows of every mirrored table.
+    """
+    settings = house.settings
+    everything = House(settings, supersede=house.supersede)
+    n_to_ask = requests_to_ask(everything).height
+    catalogue = load_catalogue(settings)
+    banks = [_bank_tables(bank) for bank in catalogue.banks.values()]
+    labels = label_rows(catalogue.registry)
+    intake.mirror(
+        settings.warehouse, banks=banks, labels=labels, raters=catalogue.raters, requests=catalogue.plan
+    )
+    with connect(settings.warehouse) as connection:
+        chunk_ids = [str(row[0]) for row in connection.execute("select chunk_id from raw.chunks").fetchall()]
+        generations.begin(connection, freshness.input_fingerprint(catalogue.registry, chunk_ids), n_to_ask)
+        return intake.count_rows(connection)
+
+
+def record_layer(house: House, layer: str) -> None:
+    """Note that a layer has just been built."""
+    with connect(house.settings.warehouse) as connection:
+        generations.record(connection, layer)
+
+
+def _bank_tables(bank: BankFrames) -> dict[str, pl.DataFrame]:
+    frames = {f.name: getattr(bank, f.name) for f in fields(bank) if f.name != "load"}
+    return {"loads": frame_of(LoadRow, [bank.load]), **frames}

@@ -1,0 +1,106 @@
+"""Runs the jobs in this process: what ``thetahouse run`` does where no Dagster daemon is needed.
+
+The same jobs that Dagster's own workers run, on an instance below the installation's folder, so that ``dagster dev``
+shows every run made here. Does not print; it returns what happened.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dagster import DagsterInstance, Definitions, ExecuteInProcessResult
+
+from orchestration.build import ASK_JOB, REFRESH_JOB, build_definitions
+from orchestration.house import House, load_catalogue, prepare, raters_by_model
+from orchestration.partitions import sync_partitions
+from orchestration.settings import Settings
+
+DAGSTER_YAML = """\
+telemetry:
+  enabled: false
+concurrency:
+  pools:
+    default_limit: 1
+"""
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRun:
+    """What one run did."""
+
+    n_asked: int
+    """Requests asked."""
+    failures: tuple[str, ...]
+    """One line per model or step that failed."""
+    seconds: Mapping[str, float]
+    """Wall-clock seconds per step."""
+
+
+def prepare_dagster_home(settings: Settings) -> None:
+    """Make Dagster's folder, its configuration included, and point Dagster to it."""
+    settings.dagster_home.mkdir(parents=True, exist_ok=True)
+    configuration = settings.dagster_home / "dagster.yaml"
+    if not configuration.exists():
+        configuration.write_text(DAGSTER_YAML)
+    os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
+    os.environ["DAGSTER_DISABLE_TELEMETRY"] = "true"
+
+
+@contextlib.contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """Send what Dagster and dbt print to a file; the caller prints what a person needs."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as stream:
+        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+            yield
+
+
+def _failure_lines(result: ExecuteInProcessResult) -> list[str]:
+    """Return one line per failed step: the innermost message, which names the thing and the remedy."""
+    lines = []
+    for event in result.all_events:
+        if event.is_step_failure:
+            error = event.step_failure_data.error
+            while error is not None and error.cause is not None:
+                error = error.cause
+            description = event.step_failure_data.user_failure_data
+            text = description.description if description and description.description else str(error and error.message)
+            lines.append(f"{event.step_key}: {text.strip()}")
+    return lines
+
+
+def _execute(
+    definitions: Definitions, job: str, instance: DagsterInstance, configuration: Mapping[str, Any]
+) -> ExecuteInProcessResult:
+    return definitions.resolve_job_def(job).execute_in_process(
+        run_config={**QUIET, **configuration}, instance=instance, raise_on_error=False
+    )
+
+
+def run_local(house: House) -> LocalRun:
+    """Ask what is to be asked, model by model, then refresh.
+
+    A model that fails keeps nobody from being asked or published; it is named in the result.
+    """
+    settings, started, seconds, failures = house.settings, time.monotonic(), {}, []
+    prepare_dagster_home(settings)
+    requests = prepare(house)
+    catalogue = load_catalogue(settings)
+    with DagsterInstance.get() as instance, _output_to(settings.home / "logs" / "run.log"):
+        definitions = build_definitions(house)
+        sync_partitions(instance, catalogue.raters.filter("is_active")["rater_id"])
+        seconds["prepare"] = time.monotonic() - started
+        for model, rater_ids in raters_by_model(requests, catalogue.raters).items():
+            started = time.monotonic()
+            configuration = {"ops": {"ask_model": {"config": {"rater_ids": rater_ids}}}}
+            failures += _failure_lines(_execute(definitions, ASK_JOB, instance, configuration))
+            seconds[f"ask {model}"] = time.monotonic() - started
+        started = time.monotonic()
+        failures += _failure_lines(_execute(definitions, REFRESH_JOB, instance, {}))
+        seconds["refresh"] = time.monotonic() - started
+    return LocalRun(requests.height, tuple(failures), seconds)
