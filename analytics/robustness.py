@@ -132,7 +132,8 @@ def bin_slope(response: FloatArray, probability: FloatArray, bins: IntArray, tes
 
 
 def _undefined_slope(n: int, reason: str) -> Slope:
-    return Slope(*([float("nan")] * 7), n=n, undefined_reason=reason)
+    nan = float("nan")
+    return Slope(nan, nan, nan, nan, nan, nan, nan, n=n, undefined_reason=reason)
 
 
 def _clustered_se(terms: FloatArray, cluster: IntArray) -> float:

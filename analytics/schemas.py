@@ -121,7 +121,7 @@ IRT_FITS = Table(
         _float("sd_u", "Standard deviation of testlet effects"), _float("mean_b", "Mean difficulty"),
         _float("mean_b_se", "Standard error of the mean difficulty"),
         _flag("is_converged", "Whether mode and standard deviations converged"),
-        _count("n_iterations", "Sweeps of the last search for the mode"),
+        _count("n_iterations", "Sweeps of the search for the mode, all searches together"),
         _float("gradient_norm", "Largest absolute derivative of the objective at the end"),
         _flag("is_primary", "The fit that the dataset is ranked by; one per dataset"),
         _text("warnings", "What to know before using the numbers, separated by '; '; null if nothing"), _WHY,

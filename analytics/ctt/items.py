@@ -87,7 +87,9 @@ def item_statistics(
 
 def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """Quotient, NaN where the denominator is not positive."""
-    return np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0)
+    out = np.full(numerator.shape, np.nan)
+    np.divide(numerator, denominator, out=out, where=denominator > 0)
+    return out
 
 
 def _correlate(x: FloatArray, seen: FloatArray, *, level: FloatArray, share: FloatArray) -> FloatArray:
@@ -108,7 +110,7 @@ def _correlate(x: FloatArray, seen: FloatArray, *, level: FloatArray, share: Flo
     spread = (var_x > _RELATIVE_ZERO * sum_xx) & (var_s > _RELATIVE_ZERO * np.maximum(sum_ss, 1e-300)) & (n >= 2)
     r = np.full(n.size, np.nan)
     r[spread] = covariance[spread] / np.sqrt(var_x[spread] * var_s[spread])
-    return np.clip(r, -1.0, 1.0)
+    return np.minimum(np.maximum(r, -1.0), 1.0)
 
 
 def _reasons(x: FloatArray, seen: FloatArray, item_total: FloatArray, item_rest: FloatArray) -> tuple[str | None, ...]:

@@ -81,7 +81,7 @@ class TestletFit:
     marginal_log_likelihood
         Laplace approximation, random effects and mean of b integrated.
     n_iterations, gradient_norm, is_converged
-        How the search ended; `is_converged` asks it of the standard deviations too.
+        Sweeps in all, and how the search ended; `is_converged` asks it of the standard deviations too.
     is_extreme_rater, is_extreme_item
         All observed responses right, or all wrong; shape (n_raters,) and (n_items,).
     method
@@ -188,11 +188,13 @@ def _estimate(cells: Cells, start: Scales, options: TestletOptions) -> tuple[_So
     """Maximise the Laplace marginal likelihood in the log standard deviations, and look at the boundary sd_u = 0."""
     with_u = start.u > 0
     best = _solve(cells, start, options, None)
+    n_sweeps = best.mode.n_iterations
 
     def loss(log_sd: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal best
+        nonlocal best, n_sweeps
         sds = np.exp(log_sd)
         current = _solve(cells, Scales(sds[0], sds[1], sds[2] if with_u else 0.0), options, best.mode)
+        n_sweeps += current.mode.n_iterations
         if current.marginal >= best.marginal:
             best = current
         return -current.marginal, -current.information.gradient[: log_sd.size]
@@ -206,6 +208,7 @@ def _estimate(cells: Cells, start: Scales, options: TestletOptions) -> tuple[_So
     gradient = best.information.gradient
     flat = np.abs(gradient) <= 1e-3 * np.maximum(1.0, abs(best.marginal) * 1e-3)
     at_bound = np.array([best.scales.theta, best.scales.b, best.scales.u or _SMALLEST_SD]) <= _SMALLEST_SD * 1.001
+    best = replace(best, mode=replace(best.mode, n_iterations=n_sweeps))
     return best, bool(found.success or np.all(flat | at_bound))
 
 

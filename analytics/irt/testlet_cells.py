@@ -167,10 +167,20 @@ def _over_testlets(run: Callable[[int, int], None], n_testlets: int, n_cells: in
         list(pool.map(run, edges[:-1], edges[1:]))
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[misc]
-def _sum_cells(  # type: ignore[no-untyped-def]
-    first, last, starts, exp_b, exp_minus_s, observed, weight, expected_rt, info_rt, expected_item, info_item
-):
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def _sum_cells(
+    first: int,
+    last: int,
+    starts: IntArray,
+    exp_b: FloatArray,
+    exp_minus_s: FloatArray,
+    observed: NDArray[np.uint8],
+    weight: FloatArray,
+    expected_rt: FloatArray,
+    info_rt: FloatArray,
+    expected_item: FloatArray,
+    info_item: FloatArray,
+) -> None:
     has_missing = observed.shape[0] > 0
     n_raters = exp_minus_s.shape[1]
     for t in range(first, last):
@@ -198,8 +208,16 @@ def _sum_cells(  # type: ignore[no-untyped-def]
             info_item[j] = item_w
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)  # type: ignore[misc]
-def _log_normaliser(first, last, starts, exp_minus_b, exp_s, observed, out):  # type: ignore[no-untyped-def]
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def _log_normaliser(
+    first: int,
+    last: int,
+    starts: IntArray,
+    exp_minus_b: FloatArray,
+    exp_s: FloatArray,
+    observed: NDArray[np.uint8],
+    out: FloatArray,
+) -> None:
     has_missing = observed.shape[0] > 0
     n_raters = exp_s.shape[1]
     product = np.ones(n_raters)

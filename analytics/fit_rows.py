@@ -1,0 +1,162 @@
+"""Rows of one fit: the estimates of a testlet fit and the classical statistics as frames.
+
+Holds the mapping from results to the declared columns, and the warnings that only the labels can give. Does not hold
+statistics, nor the order in which a dataset is worked through (`tables`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from analytics import schemas
+from analytics.ctt.items import item_statistics
+from analytics.irt.testlet import TestletFit, TestletOptions
+from analytics.literals import MissingPolicy
+from analytics.matrix import FloatArray, IntArray, ResponseMatrix
+
+IRT_MODEL = "1pl_testlet"
+"""Name of the model in `irt_fits`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FitHead:
+    """What names a fit: its id, dataset, study, pool of raters and missing policy."""
+
+    fit_id: str
+    dataset: str
+    study: str
+    pool: str
+    policy: MissingPolicy
+
+
+def ctt_frame(matrix: ResponseMatrix, dataset: str, pool: str, policy: MissingPolicy) -> pl.DataFrame:
+    """Classical statistics of every item of a matrix that already carries its missing policy."""
+    # What was not asked is missing under both policies, so the matrix already carries the policy.
+    found = item_statistics(matrix.responses, missing_policy="omit")
+    return schemas.CTT_ITEMS.frame(
+        pl.DataFrame(
+            {
+                "item_id": matrix.item_ids,
+                "testlet_id": [matrix.testlet_ids[t] for t in matrix.item_testlet],
+                "n_raters": found.n_raters,
+                "facility": found.facility,
+                "item_total_r": found.item_total_r,
+                "item_rest_r": found.item_rest_r,
+                "undefined_reason": pl.Series(found.undefined_reason, dtype=pl.String),
+            }
+        ).with_columns(
+            dataset=pl.lit(dataset),
+            pool=pl.lit(pool),
+            scope=pl.lit("global"),
+            missing_policy=pl.lit(policy),
+            n_models=pl.lit(len(set(matrix.rater_model))),
+        )
+    )
+
+
+def fit_frame(
+    head: FitHead, matrix: ResponseMatrix, fit: TestletFit | None, options: TestletOptions, reason: str | None
+) -> pl.DataFrame:
+    """Describe the fit in one row, or say why there is none."""
+
+    def of(name: str) -> object:
+        return getattr(fit, name) if fit is not None else None
+
+    chosen = "given" if options.variances == "given" else "by Laplace marginal likelihood"
+    warnings = (*(fit.warnings if fit is not None else ()), *_design_warnings(matrix))
+    numbers = (
+        "log_likelihood", "penalised_objective", "marginal_log_likelihood", "sd_theta", "sd_b", "sd_u", "mean_b",
+        "mean_b_se", "n_iterations", "gradient_norm",
+    )  # fmt: skip
+    row = {name: of(name) for name in numbers} | {
+        "fit_id": head.fit_id, "dataset": head.dataset, "study": head.study, "pool": head.pool, "irt_model": IRT_MODEL,
+        "missing_policy": head.policy, "penalties": f"normal on theta, b and u, standard deviations {chosen}",
+        "identification": of("identification"), "se_method": "full information" if fit is not None else None,
+        "anchor_version": None, "n_raters": matrix.n_raters, "n_models": len(set(matrix.rater_model)),
+        "n_items": matrix.n_items, "n_testlets": len(matrix.testlet_ids), "n_observed": matrix.n_observed,
+        "is_converged": fit is not None and fit.is_converged, "is_primary": head.policy == "omit",
+        "warnings": "; ".join(warnings) or None, "undefined_reason": reason,
+    }  # fmt: skip
+    return schemas.IRT_FITS.frame({name: [value] for name, value in row.items()})
+
+
+def _design_warnings(matrix: ResponseMatrix) -> list[str]:
+    """Facts about the raters that a standard error does not know."""
+    n_models = len(set(matrix.rater_model))
+    warnings = []
+    if n_models < matrix.n_raters:
+        warnings.append(f"{matrix.n_raters} raters are {n_models} models: standard errors take them as independent")
+    first: dict[bytes, str] = {}
+    for rater, row in zip(matrix.rater_ids, matrix.responses, strict=True):
+        twin = first.setdefault(np.where(np.isnan(row), -1, row).astype(np.int8).tobytes(), rater)
+        if twin != rater:
+            warnings.append(f"{twin} and {rater} have equal responses")
+    return warnings
+
+
+def items_frame(head: FitHead, matrix: ResponseMatrix, fit: TestletFit, bins: IntArray) -> pl.DataFrame:
+    """Difficulty of every item, with its bin."""
+    n_observed = np.count_nonzero(~np.isnan(matrix.responses), axis=0)
+    return schemas.IRT_ITEMS.frame(
+        pl.DataFrame(
+            {
+                "item_id": matrix.item_ids,
+                "testlet_id": [matrix.testlet_ids[t] for t in matrix.item_testlet],
+                "n_observed": n_observed,
+                "n_right": np.nansum(matrix.responses, axis=0),
+                "b": fit.b,
+                "b_se": fit.b_se,
+                "is_extreme": fit.is_extreme_item,
+                "difficulty_bin": pl.Series([f"B{k}" if k else None for k in bins], dtype=pl.String),
+            }
+        ).with_columns(fit_id=pl.lit(head.fit_id), dataset=pl.lit(head.dataset), undefined_reason=_no_responses())
+    )
+
+
+def raters_frame(head: FitHead, matrix: ResponseMatrix, fit: TestletFit) -> pl.DataFrame:
+    """Ability and rank of every rater."""
+    return schemas.IRT_RATERS.frame(
+        pl.DataFrame(
+            {
+                "rater_id": matrix.rater_ids,
+                "model": matrix.rater_model,
+                "n_observed": np.count_nonzero(~np.isnan(matrix.responses), axis=1),
+                "n_right": np.nansum(matrix.responses, axis=1),
+                "theta": fit.theta,
+                "theta_se": fit.theta_se,
+                "rank": _ranks(fit.theta),
+                "is_extreme": fit.is_extreme_rater,
+            },
+            strict=False,
+        ).with_columns(fit_id=pl.lit(head.fit_id), dataset=pl.lit(head.dataset), undefined_reason=_no_responses())
+    )
+
+
+def _ranks(theta: FloatArray) -> list[int | None]:
+    """Rank 1 for the highest; equal values share the better rank; None without an estimate."""
+    known = np.round(theta[~np.isnan(theta)], 9)
+    return [None if np.isnan(t) else int(np.sum(known > np.round(t, 9))) + 1 for t in theta]
+
+
+def _no_responses() -> pl.Expr:
+    return pl.when(pl.col("n_observed") == 0).then(pl.lit("no responses")).otherwise(pl.lit(None, dtype=pl.String))
+
+
+def effects_frame(head: FitHead, matrix: ResponseMatrix, fit: TestletFit) -> pl.DataFrame:
+    """Testlet effect of every rater and testlet with a response."""
+    member = np.eye(len(matrix.testlet_ids))[matrix.item_testlet]
+    n_observed = (~np.isnan(matrix.responses)).astype(np.float64) @ member
+    rater, testlet = np.nonzero(n_observed > 0)
+    return schemas.IRT_TESTLET_EFFECTS.frame(
+        pl.DataFrame(
+            {
+                "rater_id": np.asarray(matrix.rater_ids, dtype=object)[rater],
+                "testlet_id": np.asarray(matrix.testlet_ids, dtype=object)[testlet],
+                "n_observed": n_observed[rater, testlet],
+                "u": fit.u[rater, testlet],
+                "u_se": fit.u_se[rater, testlet],
+            },
+            schema_overrides={"rater_id": pl.String, "testlet_id": pl.String},
+        ).with_columns(fit_id=pl.lit(head.fit_id), dataset=pl.lit(head.dataset))
+    )
