@@ -1,0 +1,24 @@
+{#- A synonym as the parser looks for it: whole tokens, then what it is replaced by. -#}
+{% macro synonym_entry(synonym, label) -%}
+    ' ' || replace({{ synonym }}, ' ', '  ') || ' >' || replace({{ label }}, ' ', '~')
+{%- endmacro %}
+
+{#-
+Mark declared spellings, longest first; blanks are doubled meanwhile, so that neighbours do not share one. A label in a
+question ("correct? No: ...") is no answer.
+-#}
+{% macro mark_labels(text, synonyms) -%}
+    regexp_replace(
+        replace(
+            list_reduce(
+                {{ synonyms }},
+                lambda marked, entry: replace(
+                    marked, split_part(entry, '>', 1), ' <' || split_part(entry, '>', 2) || '> '
+                ),
+                replace({{ tokens(text) }}, ' ', '  ')
+            ),
+            '  ', ' '
+        ),
+        '<[^>]*> [?]', '?', 'g'
+    )
+{%- endmacro %}

@@ -1,0 +1,33 @@
+{#-
+From text to tokens, one blank between any two. `<x>` marks a candidate answer, so angle brackets of the text itself go
+first: arrows and tags such as <answer> become `answer :`.
+-#}
+{% macro drop_brackets(text) -%}
+    regexp_replace(
+        regexp_replace(
+            regexp_replace(
+                regexp_replace(
+                    regexp_replace({{ text }}, '[-=]+>', ' : ', 'g'),
+                    '<([\pL_ -]+)>', chr(10) || ' \1 : ', 'g'
+                ),
+                '<\s*/[^>]*>', chr(10), 'g'
+            ),
+            '\\(?:text\w*|math\w*|mbox)\b', '', 'g'
+        ),
+        '[<>]', ' ', 'g'
+    )
+{%- endmacro %}
+
+{#- Lower case; words, marks and the punctuation that ends a statement; everything else is a blank. -#}
+{% macro tokens(text) -%}
+    regexp_replace(
+        ' ' || trim(
+            regexp_replace(
+                regexp_replace(replace(lower({{ text }}), '''', ''), '([:=.?!,;\n])', ' \1 ', 'g'),
+                '[^\pL\pN<>:=.?!,;\n]+', ' ', 'g'
+            )
+        ) || ' ',
+        -- "student answer:" echoes the prompt and states nothing
+        ' (?:students?|learners?|reference|expected) (?:answers?|responses?) ', ' reply ', 'g'
+    )
+{%- endmacro %}
