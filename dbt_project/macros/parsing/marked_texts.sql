@@ -6,18 +6,18 @@
                                 when 'label' then {{ mark_labels('folded', 'synonyms') }}
                                 when 'choice' then {{ mark_choices('folded') }}
                                 else {{ mark_numbers('folded') }}
-                            end as marked,
+                            end as marked
                         from (
                             select
                                 *,
                                 body <> said as is_reasoning_stripped,
                                 {{ has_open_reasoning('body') }} as is_open,
                                 regexp_full_match(body, '[\s\pZ\pC]*') as is_blank,
-                                {{ drop_brackets(fold_characters('body')) }} as folded,
+                                {{ drop_brackets(fold_characters('body')) }} as folded
                             from (
                                 select
                                     *,
-                                    {{ strip_reasoning('said') }} as body,
+                                    {{ strip_reasoning('said') }} as body
                                 from {{ relation }}
                             ) as stripped
                         ) as folded_texts

@@ -31,11 +31,11 @@ answer mentioned (labels and choices); all else is invalid, with its reason.
             when regexp_full_match(marked, ' *<[^>]*>(?: [.!])* *') then 'whole_text'
             else 'statement'
         end as parser_rule,
-        is_cut and status = 'ok' as is_truncated,
+        is_cut and status = 'ok' as is_truncated
     from (
         select
             *,
-            is_stated and problem is null as is_final,
+            is_stated and problem is null as is_final
         from ({{ judged_answers(relation) }}
         ) as judged
     ) as weighed
@@ -55,7 +55,7 @@ answer mentioned (labels and choices); all else is invalid, with its reason.
                     when not is_stated then 'no_statement'
                     when cast(answers[1] as double) not between lowest and highest then 'out_of_range'
                     when {{ stated_scale('statement') }} <> highest then 'other_scale'
-                end as problem,
+                end as problem
             from ({{ found_answers(relation) }}
             ) as found
 {%- endmacro %}
@@ -67,7 +67,7 @@ answer mentioned (labels and choices); all else is invalid, with its reason.
                     statement is not null as is_stated,
                     {{ answers_in('coalesce(statement, marked)') }} as answers,
                     {{ is_refusal('marked') }} as is_refused,
-                    {{ is_error_text('marked') }} as is_error,
+                    {{ is_error_text('marked') }} as is_error
                 from (
                     select
                         *,
@@ -78,7 +78,7 @@ answer mentioned (labels and choices); all else is invalid, with its reason.
                                 {%- endfor %}
                                 else regexp_extract_all(marked, '{{ statement_pattern('discrimination') }}')
                             end
-                        )[-1] as statement,
+                        )[-1] as statement
                     from ({{ marked_texts(relation) }}
                     ) as marked_texts
                 ) as stated

@@ -31,7 +31,7 @@ attempts as (
         responses.latency_seconds,
         responses.prompt_hash,
         responses.option_logprobs,
-        responses.finished_at,
+        responses.finished_at
     from planned_responses as responses
     inner join {{ ref('items') }} as items using (dataset, item_id)
     inner join {{ ref('response_schemes') }} as schemes using (scheme_hash)

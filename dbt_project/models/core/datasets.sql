@@ -8,9 +8,9 @@ item_counts as (
         count(*) filter (where split = 'test') as n_items,
         count(*) filter (where split <> 'test') as n_other_items,
         count(distinct testlet_id) filter (where split = 'test') as n_testlets,
-        count(distinct (min_score, max_score)) filter (where split = 'test') as n_scales,
+        count(distinct [min_score, max_score]) filter (where split = 'test') as n_scales,
         min(min_score) as min_score,
-        max(max_score) as max_score,
+        max(max_score) as max_score
     from {{ ref('items') }}
     group by dataset
 ),
@@ -34,7 +34,7 @@ datasets as (
         is_text_public,
         is_gold_public,
         gold_version,
-        source,
+        source
     from current_datasets
     left join item_counts using (dataset)
 )

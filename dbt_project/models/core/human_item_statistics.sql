@@ -13,5 +13,5 @@ select
     b,
     c,
     facility,
-    n,
+    n
 from human_item_statistics

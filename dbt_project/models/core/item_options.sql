@@ -8,7 +8,7 @@ item_options as (
         current_options.item_id,
         current_options.option,
         current_options.option_text,
-        current_options.option = items.answer_key as is_key,
+        current_options.option = items.answer_key as is_key
     from current_options
     inner join {{ ref('items') }} as items using (dataset, item_id)
 )

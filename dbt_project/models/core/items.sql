@@ -17,5 +17,5 @@ select
     max_score,
     item_hash,
     scheme_hash,
-    extra,
+    extra
 from items

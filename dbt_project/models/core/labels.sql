@@ -3,7 +3,7 @@ with labels as (
         label_set,
         label,
         min(position) as position,
-        list(synonym order by synonym) as synonyms,
+        list(synonym order by synonym) as synonyms
     from {{ ref('stg_labels') }}
     group by label_set, label
 )

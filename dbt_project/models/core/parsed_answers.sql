@@ -11,7 +11,7 @@ with new_attempts as (
         attempts.error_type,
         attempts.finish_reason,
         coalesce(attempts.text, '') as said,
-        attempts.finish_reason = 'length' as is_cut,
+        attempts.finish_reason = 'length' as is_cut
     from {{ ref('attempts') }} as attempts
     {%- if is_incremental() %}
     anti join {{ this }} as known
@@ -28,7 +28,7 @@ texts as (
         scheme_hash,
         kind,
         said,
-        is_cut,
+        is_cut
     from new_attempts
     where error_kind is null and finish_reason <> 'not_recorded'
 ),
@@ -40,7 +40,7 @@ text_schemes as (
         schemes.synonyms,
         schemes.options,
         schemes.lowest,
-        schemes.highest,
+        schemes.highest
     from texts
     inner join {{ ref('response_schemes') }} as schemes using (scheme_hash)
 ),
@@ -65,7 +65,7 @@ parsed_answers as (
         parsed_texts.answer,
         parsed_texts.parser_rule,
         coalesce(parsed_texts.is_truncated, false) as is_truncated,
-        coalesce(parsed_texts.is_reasoning_stripped, false) as is_reasoning_stripped,
+        coalesce(parsed_texts.is_reasoning_stripped, false) as is_reasoning_stripped
     from new_attempts
     left join parsed_texts using (scheme_hash, kind, said, is_cut)
 )

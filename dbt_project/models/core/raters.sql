@@ -17,7 +17,7 @@ with raters as (
         template_version,
         settings,
         settings_hash,
-        is_active,
+        is_active
     from {{ ref('stg_raters') }}
 )
 

@@ -7,5 +7,5 @@ select
     testlet_id,
     reference_id,
     reference_text,
-    quality,
+    quality
 from reference_answers

@@ -12,8 +12,9 @@ with cells as (
             when 'label' then responses.answer_label = items.gold_label
             when 'choice' then responses.answer_choice = upper(items.answer_key)
             when 'score' then
-                {{ nearest_integer('responses.answer_score') }} = {{ nearest_integer('items.gold_score') }}
-        end as is_right,
+                {{ nearest_integer('responses.answer_score') }}
+                = {{ nearest_integer('items.gold_score') }}
+        end as is_right
     from {{ ref('responses') }} as responses
     inner join {{ ref('raters') }} as raters using (rater_id)
     inner join {{ ref('items') }} as items using (dataset, item_id)
@@ -31,7 +32,7 @@ response_matrix as (
         -- null where there is no answer or no gold: missing is never wrong here
         cast(is_right as integer) as is_correct,
         answer_score,
-        status,
+        status
     from cells
 )
 

@@ -6,7 +6,7 @@ with representatives as (
         datasets.response_kind,
         datasets.label_set,
         items.min_score as lowest,
-        items.max_score as highest,
+        items.max_score as highest
     from {{ ref('items') }} as items
     inner join {{ ref('stg_datasets') }} as datasets using (dataset)
     inner join {{ ref('stg_loads') }} as loads using (load_id)
@@ -17,7 +17,7 @@ with representatives as (
 label_lists as (
     select
         label_set,
-        list(label order by position) as labels,
+        list(label order by position) as labels
     from {{ ref('labels') }}
     group by label_set
 ),
@@ -26,7 +26,9 @@ synonym_lists as (
     select
         label_set,
         -- longest first, so that a label inside another one is not found in it
-        list({{ synonym_entry('synonym', 'label') }} order by length(synonym) desc, synonym) as synonyms,
+        list(
+            {{ synonym_entry('synonym', 'label') }} order by length(synonym) desc, synonym
+        ) as synonyms
     from {{ ref('stg_labels') }}
     group by label_set
 ),
@@ -35,7 +37,7 @@ option_lists as (
     select
         dataset,
         item_id,
-        list(upper(option) order by option) as options,
+        list(upper(option) order by option) as options
     from {{ ref('item_options') }}
     group by dataset, item_id
 ),
@@ -49,7 +51,7 @@ response_schemes as (
         synonyms,
         options,
         lowest,
-        highest,
+        highest
     from representatives
     left join label_lists using (label_set)
     left join synonym_lists using (label_set)

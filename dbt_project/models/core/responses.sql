@@ -6,7 +6,7 @@ with current_attempts as (
         coalesce(
             arg_max(attempt_id, attempt) filter (where error_kind is distinct from 'retryable'),
             arg_max(attempt_id, attempt)
-        ) as attempt_id,
+        ) as attempt_id
     from {{ ref('attempts') }}
     group by request_id
 ),
@@ -30,9 +30,12 @@ responses as (
         answers.status_reason,
         case when answers.kind = 'label' then answers.answer end as answer_label,
         case when answers.kind = 'choice' then answers.answer end as answer_choice,
-        case when answers.kind = 'score' then cast(answers.answer as double) end as answer_score,
         case
-            when answers.kind in ('discrimination', 'difficulty') then cast(answers.answer as double)
+            when answers.kind = 'score' then cast(answers.answer as double)
+        end as answer_score,
+        case
+            when answers.kind in ('discrimination', 'difficulty')
+                then cast(answers.answer as double)
         end as answer_value,
         answers.parser_rule,
         answers.parser_version,
@@ -44,10 +47,11 @@ responses as (
         attempts.prompt_tokens,
         attempts.completion_tokens,
         attempts.latency_seconds,
-        attempts.prompt_hash,
+        attempts.prompt_hash
     from {{ ref('stg_requests') }} as requests
     left join current_attempts using (request_id)
-    left join {{ ref('attempts') }} as attempts on current_attempts.attempt_id = attempts.attempt_id
+    left join {{ ref('attempts') }} as attempts
+        on current_attempts.attempt_id = attempts.attempt_id
     left join current_answers as answers
         on attempts.attempt_id = answers.attempt_id and attempts.scheme_hash = answers.scheme_hash
 )

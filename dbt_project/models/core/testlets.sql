@@ -10,7 +10,7 @@ testlets as (
         min(testlet_rubric) as rubric,
         count(*) filter (where split = 'test') as n_items,
         count(*) filter (where split <> 'test') as n_other_items,
-        count(distinct testlet_stimulus) as n_stimuli,
+        count(distinct testlet_stimulus) as n_stimuli
     from current_items
     group by dataset, testlet_id
 )

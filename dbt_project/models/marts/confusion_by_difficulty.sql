@@ -9,7 +9,7 @@ with confusion_by_difficulty as (
         answer_label,
         dataset,
         n,
-        row_share,
+        row_share
     from {{ source('psychometrics', 'confusion_by_difficulty') }}
 )
 

@@ -3,7 +3,7 @@ with counted as (
         dataset,
         rater_id,
         status,
-        count(*) as n,
+        count(*) as n
     from {{ ref('responses') }}
     group by dataset, rater_id, status
 ),
@@ -14,7 +14,7 @@ coverage as (
         rater_id,
         status,
         n,
-        n / sum(n) over (partition by dataset, rater_id) as share,
+        n / sum(n) over (partition by dataset, rater_id) as share
     from counted
 )
 

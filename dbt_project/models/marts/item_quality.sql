@@ -2,7 +2,7 @@ with asked_items as (
     select distinct
         dataset,
         item_id,
-        testlet_id,
+        testlet_id
     from {{ ref('response_matrix') }}
 ),
 
@@ -40,7 +40,7 @@ item_quality as (
             case when classical.item_rest_r < 0 then 'key_suspect' end,
             case when coalesce(classical.n_raters, 0) = 0 then 'unanswered' end
         ) as flags,
-        classical.undefined_reason,
+        classical.undefined_reason
     from asked_items
     left join classical
         on asked_items.dataset = classical.dataset and asked_items.item_id = classical.item_id

@@ -1,6 +1,7 @@
 {%- set metrics = [
-    'accuracy', 'accuracy_all', 'accuracy_common', 'qwk', 'qwk_observed_categories', 'cohen_kappa', 'pearson_r', 'mae',
-    'rmse', 'f1_macro', 'f1_weighted', 'precision_macro', 'precision_weighted', 'recall_macro', 'recall_weighted'
+    'accuracy', 'accuracy_all', 'accuracy_common', 'qwk', 'qwk_observed_categories',
+    'cohen_kappa', 'pearson_r', 'mae', 'rmse', 'f1_macro', 'f1_weighted',
+    'precision_macro', 'precision_weighted', 'recall_macro', 'recall_weighted'
 ] -%}
 
 with raters_of_datasets as (
@@ -9,7 +10,7 @@ with raters_of_datasets as (
         rater_id,
         count(*) as n_items,
         count(*) filter (where status = 'ok') as n_answered,
-        count(is_correct) as n_scored,
+        count(is_correct) as n_scored
     from {{ ref('response_matrix') }}
     group by dataset, rater_id
 ),
@@ -17,7 +18,7 @@ with raters_of_datasets as (
 abilities as (
     select
         raters.*,
-        fits.is_primary,
+        fits.is_primary
     from {{ source('psychometrics', 'irt_raters') }} as raters
     inner join {{ source('psychometrics', 'irt_fits') }} as fits using (fit_id)
     where fits.pool = 'all' and (fits.is_primary or fits.missing_policy = 'incorrect')
@@ -49,12 +50,18 @@ leaderboard as (
         {{ rank_of('agreement.accuracy_common', 'raters.dataset') }} as rank_accuracy_common,
         {{ rank_of('agreement.qwk', 'raters.dataset') }} as rank_qwk,
         {{ rank_of('agreement.f1_macro', 'raters.dataset') }} as rank_f1_macro,
-        agreement.undefined_reason,
+        agreement.undefined_reason
     from raters_of_datasets as raters
     left join {{ ref('rater_agreement') }} as agreement
-        on raters.dataset = agreement.dataset and raters.rater_id = agreement.rater_id and agreement.is_default
+        on
+            raters.dataset = agreement.dataset
+            and raters.rater_id = agreement.rater_id
+            and agreement.is_default
     left join abilities as omitted
-        on raters.dataset = omitted.dataset and raters.rater_id = omitted.rater_id and omitted.is_primary
+        on
+            raters.dataset = omitted.dataset
+            and raters.rater_id = omitted.rater_id
+            and omitted.is_primary
     left join abilities as counted_wrong
         on
             raters.dataset = counted_wrong.dataset

@@ -13,7 +13,7 @@ with rater_robustness as (
         accuracy,
         expected_accuracy,
         accuracy - expected_accuracy as excess_accuracy,
-        undefined_reason,
+        undefined_reason
     from {{ source('psychometrics', 'rater_bins') }}
 )
 

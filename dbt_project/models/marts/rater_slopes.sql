@@ -15,7 +15,7 @@ with rater_slopes as (
         excess_slope_se,
         excess_slope_ci_low,
         excess_slope_ci_high,
-        undefined_reason,
+        undefined_reason
     from {{ source('psychometrics', 'rater_slopes') }}
 )
 

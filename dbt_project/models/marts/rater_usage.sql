@@ -5,7 +5,7 @@ with requested as (
         count(*) as n_requests,
         count(*) filter (where n_attempts > 0) as n_asked,
         count(*) filter (where status = 'ok') as n_answered,
-        count(*) filter (where is_truncated or status = 'truncated') as n_truncated,
+        count(*) filter (where is_truncated or status = 'truncated') as n_truncated
     from {{ ref('responses') }}
     group by dataset, rater_id
 ),
@@ -18,7 +18,7 @@ attempted as (
         count(*) filter (where error_kind is not null) as n_errors,
         cast(sum(prompt_tokens) as bigint) as prompt_tokens,
         cast(sum(completion_tokens) as bigint) as completion_tokens,
-        sum(latency_seconds) as engine_seconds,
+        sum(latency_seconds) as engine_seconds
     from {{ ref('attempts') }}
     group by dataset, rater_id
 ),
@@ -35,7 +35,7 @@ rater_usage as (
         coalesce(n_errors, 0) as n_errors,
         prompt_tokens,
         completion_tokens,
-        engine_seconds,
+        engine_seconds
     from requested
     left join attempted using (dataset, rater_id)
 )

@@ -7,7 +7,7 @@ stg_chunks as (
         chunk_id,
         path,
         n_rows,
-        landed_at,
+        landed_at
     from source
 )
 

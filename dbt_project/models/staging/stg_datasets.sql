@@ -16,7 +16,7 @@ stg_datasets as (
         is_text_public,
         is_gold_public,
         gold_version,
-        source,
+        source
     from source
 )
 

@@ -15,7 +15,7 @@ stg_human_item_statistics as (
         b,
         c,
         facility,
-        n,
+        n
     from source
 )
 

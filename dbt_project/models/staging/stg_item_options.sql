@@ -8,7 +8,7 @@ stg_item_options as (
         dataset,
         item_id,
         option,
-        option_text,
+        option_text
     from source
 )
 

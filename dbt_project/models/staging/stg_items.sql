@@ -21,7 +21,7 @@ stg_items as (
         max_score,
         item_hash,
         scheme_hash,
-        extra,
+        extra
     from source
 )
 

@@ -7,7 +7,7 @@ stg_labels as (
         label_set,
         label,
         position,
-        synonym,
+        synonym
     from source
 )
 

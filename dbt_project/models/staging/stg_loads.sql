@@ -10,7 +10,7 @@ stg_loads as (
         fingerprint,
         n_rows,
         loaded_at,
-        is_current,
+        is_current
     from source
 )
 

@@ -5,7 +5,7 @@ with source as (
 stg_prompts as (
     select
         prompt_hash,
-        messages,
+        messages
     from source
 )
 

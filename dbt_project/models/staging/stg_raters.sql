@@ -21,7 +21,7 @@ stg_raters as (
         engine,
         template_version,
         settings,
-        is_active,
+        is_active
     from source
 )
 

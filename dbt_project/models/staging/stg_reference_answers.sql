@@ -9,7 +9,7 @@ stg_reference_answers as (
         testlet_id,
         reference_id,
         reference_text,
-        quality,
+        quality
     from source
 )
 

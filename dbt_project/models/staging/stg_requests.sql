@@ -10,7 +10,7 @@ stg_requests as (
         item_id,
         replicate,
         content_hash,
-        studies,
+        studies
     from source
 )
 

@@ -28,7 +28,7 @@ stg_responses as (
         engine_version,
         engine_flags,
         finished_at,
-        chunk_id,
+        chunk_id
     from source
 )
 

@@ -7,17 +7,19 @@ with confusions as (
         scope,
         gold_class,
         answer_class,
-        count(*) as n,
+        count(*) as n
     from {{ ref('int_scoped_comparisons') }}
     where is_answered and gold_class is not null and answer_class is not null
     group by all
 ),
 
 sides as (
-    select dataset, rater_id, scope, gold_class as class, n as n_gold, 0 as n_answer, 0 as n_both
-    from confusions
-    union all
-    select dataset, rater_id, scope, answer_class, 0, n, case when gold_class = answer_class then n else 0 end
+    select
+        * exclude (gold_class, answer_class, n),
+        unnest([gold_class, answer_class]) as class_position,
+        unnest([n, 0]) as n_gold,
+        unnest([0, n]) as n_answer,
+        unnest([0, case when gold_class = answer_class then n else 0 end]) as n_both
     from confusions
 ),
 
@@ -26,13 +28,13 @@ classes as (
         dataset,
         rater_id,
         scope,
-        class,
+        class_position,
         sum(n_gold) as n_gold,
         sum(n_answer) as n_answer,
         sum(n_both) as n_both,
-        row_number() over (partition by dataset, rater_id, scope order by class) as place,
+        row_number() over (partition by dataset, rater_id, scope order by class_position) as place
     from sides
-    group by dataset, rater_id, scope, class
+    group by dataset, rater_id, scope, class_position
 ),
 
 by_class as (
@@ -47,7 +49,7 @@ by_class as (
         avg({{ share_right('n_both', 'n_answer') }}) as precision_macro,
         {{ weighted_mean(share_right('n_both', 'n_answer'), 'n_gold') }} as precision_weighted,
         avg({{ share_right('n_both', 'n_gold') }}) as recall_macro,
-        {{ weighted_mean(share_right('n_both', 'n_gold'), 'n_gold') }} as recall_weighted,
+        {{ weighted_mean(share_right('n_both', 'n_gold'), 'n_gold') }} as recall_weighted
     from classes
     group by dataset, rater_id, scope
 ),
@@ -57,21 +59,14 @@ weighted as (
         confusions.dataset,
         confusions.rater_id,
         confusions.scope,
-        {{ qwk('confusions.gold_class', 'confusions.answer_class', 'confusions.n') }} as qwk,
-        {{ qwk('gold_places.place', 'answer_places.place', 'confusions.n') }} as qwk_observed_categories,
+        {{ qwk('gold_class', 'answer_class', 'n') }} as qwk,
+        {{ qwk('gold_places.place', 'answer_places.place', 'n') }} as qwk_observed_categories
     from confusions
-    inner join classes as gold_places
-        on
-            confusions.dataset = gold_places.dataset
-            and confusions.rater_id = gold_places.rater_id
-            and confusions.scope = gold_places.scope
-            and confusions.gold_class = gold_places.class
-    inner join classes as answer_places
-        on
-            confusions.dataset = answer_places.dataset
-            and confusions.rater_id = answer_places.rater_id
-            and confusions.scope = answer_places.scope
-            and confusions.answer_class = answer_places.class
+    inner join classes as gold_places using (dataset, rater_id, scope)
+    inner join classes as answer_places using (dataset, rater_id, scope)
+    where
+        gold_places.class_position = confusions.gold_class
+        and answer_places.class_position = confusions.answer_class
     group by confusions.dataset, confusions.rater_id, confusions.scope
 )
 

@@ -15,7 +15,7 @@ with counted as (
         count(*) filter (where is_common and is_equal) as n_common_equal,
         {{ pearson_r('gold_score', 'answer_score') }} as pearson_r,
         avg(abs(gold_score - answer_score)) as mae,
-        sqrt(avg((gold_score - answer_score) ** 2)) as rmse,
+        sqrt(avg((gold_score - answer_score) ** 2)) as rmse
     from {{ ref('int_scoped_comparisons') }}
     group by dataset, rater_id, scope
 ),
@@ -32,12 +32,20 @@ scope_agreement as (
                 '; ',
                 case when n = 0 then 'nothing answered' end,
                 case response_kind {{ not_for_kind() }} end,
-                case when classes.n_classes = 1 then 'one class only: qwk, qwk_observed_categories, cohen_kappa' end,
-                case when response_kind = 'score' and n > 0 and pearson_r is null then 'one side is constant: pearson_r' end,
-                case when n_common = 0 then 'no item that every rater answered: accuracy_common' end
+                case
+                    when classes.n_classes = 1
+                        then 'one class only: qwk, qwk_observed_categories, cohen_kappa'
+                end,
+                case
+                    when response_kind = 'score' and n > 0 and pearson_r is null
+                        then 'one side is constant: pearson_r'
+                end,
+                case
+                    when n_common = 0 then 'no item that every rater answered: accuracy_common'
+                end
             ),
             ''
-        ) as undefined_reason,
+        ) as undefined_reason
     from counted
     left join {{ ref('int_class_agreement') }} as classes using (dataset, rater_id, scope)
 )

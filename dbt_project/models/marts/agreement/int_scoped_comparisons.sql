@@ -8,7 +8,7 @@ with scoped_comparisons as (
                 ['pooled', 'set:' || testlet_id, 'part:' || test_part],
                 lambda scope: scope is not null
             )
-        ) as scope,
+        ) as scope
     from {{ ref('gold_comparisons') }}
 )
 

@@ -1,7 +1,7 @@
 {%- set metrics = [
-    'qwk', 'qwk_observed_categories', 'cohen_kappa', 'pearson_r', 'mae', 'rmse', 'accuracy', 'accuracy_all',
-    'accuracy_common', 'f1_macro', 'f1_weighted', 'precision_macro', 'precision_weighted', 'recall_macro',
-    'recall_weighted'
+    'qwk', 'qwk_observed_categories', 'cohen_kappa', 'pearson_r', 'mae', 'rmse',
+    'accuracy', 'accuracy_all', 'accuracy_common', 'f1_macro', 'f1_weighted',
+    'precision_macro', 'precision_weighted', 'recall_macro', 'recall_weighted'
 ] %}
 {#- what a kind of response never has, so that its absence in a set is no news -#}
 {%- set never = {'accuracy': 'none', 'qwk': 'none', 'pearson_r': 'label'} %}
@@ -12,7 +12,7 @@ with scope_agreement as (
     from {{ ref('int_scope_agreement') }}
 ),
 
--- each set counts once, however many items it has; a set where a metric is undefined does not enter its mean
+-- each set counts once, however many items; a mean leaves out sets where the metric is undefined
 macro_agreement as (
     select
         dataset,
@@ -31,14 +31,20 @@ macro_agreement as (
                 case min(response_kind) {{ not_for_kind() }} end,
                 {%- for metric in ['accuracy', 'qwk', 'pearson_r'] %}
                 case
-                    when count(*) > count({{ metric }}) and min(response_kind) not in ('{{ never[metric] }}', 'choice')
-                        then format('{{ metric }} undefined in {} of {} sets', count(*) - count({{ metric }}), count(*))
+                    when
+                        min(response_kind) not in ('{{ never[metric] }}', 'choice')
+                        and count(*) > count({{ metric }})
+                        then format(
+                            '{{ metric }} undefined in {} of {} sets',
+                            count(*) - count({{ metric }}),
+                            count(*)
+                        )
                 end,
                 {%- endfor %}
                 null
             ),
             ''
-        ) as undefined_reason,
+        ) as undefined_reason
     from scope_agreement
     where scope like 'set:%'
     group by dataset, rater_id
@@ -56,7 +62,8 @@ rater_agreement as (
         every_scope.dataset,
         every_scope.rater_id,
         every_scope.scope,
-        every_scope.scope = case when datasets.is_multi_scale then 'macro' else 'pooled' end as is_default,
+        every_scope.scope
+        = case when datasets.is_multi_scale then 'macro' else 'pooled' end as is_default,
         every_scope.n_sets,
         {%- for count in counts %}
         cast(every_scope.{{ count }} as bigint) as {{ count }},
@@ -64,7 +71,7 @@ rater_agreement as (
         {%- for metric in metrics %}
         every_scope.{{ metric }},
         {%- endfor %}
-        every_scope.undefined_reason,
+        every_scope.undefined_reason
     from every_scope
     inner join {{ ref('datasets') }} as datasets using (dataset)
 )
