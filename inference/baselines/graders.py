@@ -7,7 +7,7 @@ what it has learned. The same text gets the same grade, whatever else is graded.
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Protocol, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,29 @@ class GraderSettings:
         return found
 
 
+class Predictor(Protocol):
+    """What a head has learned."""
+
+    def predict(self, features: Floats, /) -> Sequence[str]:
+        """Return an answer per row of features."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A logistic head: the answer with the largest linear score."""
+
+    weights: Floats
+    """Shape (n_answers, n_features)."""
+    bias: Floats
+    """Shape (n_answers,)."""
+    answers: tuple[str, ...]
+    """Answers, in order."""
+
+    def predict(self, features: Floats) -> list[str]:
+        """Return an answer per row of features, shape (n, n_features)."""
+        return [self.answers[i] for i in np.argmax(features @ self.weights.T + self.bias, axis=1)]
+
+
 @dataclass(frozen=True, slots=True)
 class Graded:
     """A train answer with its gold, written as an answer would be."""
@@ -96,15 +119,16 @@ class Grader:
             raise ValueError("no graded train answers to learn from")
         self._features = np.array([self._features_of(example.fields) for example in self._graded])
         self._golds = [example.gold for example in self._graded]
-        self._model: Any = None
+        self._model: Predictor | None = None
 
-    def learn(self) -> Any:
-        """Fit the head; returns what was learned, in a form that can be stored."""
+    def learn(self) -> Predictor | None:
+        """Fit the head; returns what was learned, in a form that can be stored, or None where there is nothing to fit."""
         if self._settings.head == "neighbours" or len(set(self._golds)) == 1:
             return None
-        return _classifier(self._settings.head).fit(self._features, self._golds)
+        fit = _fit_thresholds if self._settings.head == "thresholds" else _fit_logistic
+        return fit(self._features, self._golds)
 
-    def use(self, learned: Any) -> None:
+    def use(self, learned: Predictor | None) -> None:
         """Take what :meth:`learn` returned."""
         self._model = learned
 
@@ -149,17 +173,26 @@ def _chosen(graded: Sequence[Graded], share: float) -> list[Graded]:
     return [example for example in graded if id(example) in kept]
 
 
-def _classifier(head: Head) -> Any:
-    if head == "thresholds":
-        from sklearn.tree import DecisionTreeClassifier
+def _fit_thresholds(features: Floats, golds: list[str]) -> Predictor:
+    from sklearn.tree import DecisionTreeClassifier
 
-        # few leaves: cuts on a similarity, not a memory of the train answers
-        return DecisionTreeClassifier(max_leaf_nodes=6, min_samples_leaf=5, random_state=0)
+    # few leaves: cuts on a similarity, not a memory of the train answers
+    fitted: Predictor = DecisionTreeClassifier(max_leaf_nodes=6, min_samples_leaf=5, random_state=0).fit(features, golds)
+    return fitted
+
+
+def _fit_logistic(features: Floats, golds: list[str]) -> Linear:
     from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(StandardScaler(), LogisticRegression(C=0.05, max_iter=2000))
+    centre, spread = features.mean(axis=0), features.std(axis=0)
+    spread = np.where(spread > 1e-12, spread, 1.0)
+    fitted = LogisticRegression(C=0.05, max_iter=2000).fit((features - centre) / spread, golds)
+    weights, bias, answers = fitted.coef_, fitted.intercept_, tuple(map(str, fitted.classes_))
+    if len(answers) == 2:
+        # the library scores the second of two answers only
+        weights, bias = np.vstack([-weights, weights]), np.concatenate([-bias, bias])
+    weights = weights / spread
+    return Linear(weights, bias - weights @ centre, answers)
 
 
 def _check(what: str, value: object, allowed: Sequence[object]) -> None:

@@ -1,30 +1,56 @@
 """Vectors of texts: word and character TF-IDF learned from given texts, and sentence embeddings."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inference.baselines.storage import Embeddings
-from inference.baselines.words import words
-
-MAX_FEATURES = 4000
-"""Commonest words or character runs that a vocabulary keeps; bounds the memory of a large bank."""
+from inference.baselines.words import character_runs, words
 
 VectorKind = Literal["word", "char", "minilm"]
 Vector = NDArray[np.float64]
+
+MAX_TERMS = 4000
+"""Commonest terms that a vocabulary keeps; bounds the memory of a large bank."""
+
+
+class Tfidf:
+    """Sublinear TF-IDF: (1 + log tf) * (1 + log((1 + n) / (1 + df))), unit length.
+
+    References
+    ----------
+    Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, chapter 6.
+    """
+
+    def __init__(self, terms_of: Callable[[str], list[str]], texts: Sequence[str]) -> None:
+        self._terms_of = terms_of
+        n_texts = Counter(term for text in texts for term in set(terms_of(text)))
+        kept = sorted(n_texts, key=lambda term: (-n_texts[term], term))[:MAX_TERMS]
+        self._position = {term: i for i, term in enumerate(kept)}
+        self._idf = np.array([1 + np.log((1 + len(texts)) / (1 + n_texts[term])) for term in kept])
+
+    def vector(self, text: str) -> Vector:
+        """Return the vector of a text, shape (n_terms,); zero where it has no known term."""
+        result = np.zeros(len(self._position))
+        for term, n in Counter(self._terms_of(text)).items():
+            at = self._position.get(term)
+            if at is not None:
+                result[at] = (1 + np.log(n)) * self._idf[at]
+        length = np.linalg.norm(result)
+        return result / length if length else result
 
 
 class Vectors:
     """Unit vectors of texts, each computed once; a text that shares nothing with what was learned is the zero vector."""
 
     def __init__(self, learned_from: Sequence[str], embeddings: Embeddings) -> None:
-        self._learned_from = list(learned_from)
-        self._fitted: dict[str, Any] = {}
-        self._known: dict[tuple[VectorKind, str], Vector] = {}
+        self._learned_from = learned_from
         self._embeddings = embeddings
+        self._tfidf: dict[VectorKind, Tfidf] = {}
+        self._known: dict[tuple[VectorKind, str], Vector] = {}
 
     def of(self, kind: VectorKind, text: str) -> Vector:
         """Return the vector of a text, shape (n_features,)."""
@@ -40,16 +66,6 @@ class Vectors:
     def _compute(self, kind: VectorKind, text: str) -> Vector:
         if kind == "minilm":
             return self._embeddings.of(text).astype(np.float64)
-        if kind not in self._fitted:
-            self._fitted[kind] = _vectorizer(kind)().fit(self._learned_from)
-        return np.asarray(self._fitted[kind].transform([text]).toarray()[0])
-
-
-def _vectorizer(kind: VectorKind) -> Callable[[], Any]:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    if kind == "word":
-        return partial(TfidfVectorizer, analyzer=words, sublinear_tf=True, max_features=MAX_FEATURES)
-    return partial(
-        TfidfVectorizer, analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True, max_features=MAX_FEATURES
-    )
+        if kind not in self._tfidf:
+            self._tfidf[kind] = Tfidf(words if kind == "word" else character_runs, self._learned_from)
+        return self._tfidf[kind].vector(text)

@@ -51,6 +51,12 @@ def bigrams(found: Sequence[str]) -> list[str]:
     return [f"{first} {second}" for first, second in zip(found, found[1:], strict=False)]
 
 
+def character_runs(text: str) -> list[str]:
+    """Return runs of two to four characters inside each word, its edges marked by a blank."""
+    padded = [f" {word} " for word in _WORD.findall(text.lower())]
+    return [word[i : i + n] for word in padded for n in (2, 3, 4) for i in range(len(word) - n + 1)]
+
+
 def _stem(word: str) -> str:
     for ending in ("ing", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 4:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from inference import baselines
 from inference.baselines.fields import Fields, read_fields
 from inference.baselines.graders import Graded, Grader, GraderSettings
 from inference.baselines.readers import Keyed, Reader, ReaderSettings
@@ -16,14 +17,13 @@ from inference.baselines.storage import Embeddings, cached
 from inference.baselines.vectors import Vectors
 from inference.engines.base import Completion, RenderedRequest, failed
 from inference.exemplars import training_hash, training_items
+from inference.identity import file_hash, hash_of
 from inference.prompts import BankViews, PromptView, load_template, render
 from inference.raters import Rater
 from inference.registry import Registry
 from inference.sources import BankFrames
 
 _FORMS = {"label": "Label: {}", "score": "Score: {}", "choice": "Answer: {}"}
-_METHODS_VERSION = "1"
-"""Raised when a method changes what it answers; what older code has learned is then learned anew."""
 
 
 class BaselineEngine:
@@ -37,10 +37,11 @@ class BaselineEngine:
         self._trained: dict[str, list[tuple[Fields, str]]] = {}
         self._vectors: dict[str, Vectors] = {}
 
-    @property
+    @cached_property
     def version(self) -> str:
-        """Version of the methods and of the library that fits them."""
-        return f"{_METHODS_VERSION} (scikit-learn {version('scikit-learn')})"
+        """Hash of the methods' code, and the library that fits them; what other code has learned is not used."""
+        code = [file_hash(path) for path in sorted(Path(baselines.__file__).parent.glob("*.py"))]
+        return f"{hash_of(code)[:12]} (scikit-learn {version('scikit-learn')})"
 
     @property
     def flags(self) -> Mapping[str, Any]:

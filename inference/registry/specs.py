@@ -220,7 +220,7 @@ class RecordedRatersSpec(Spec):
     value_column: str | None = None
     """Long: column with the response."""
     split_name: str = r"(?P<model>[^|]+)\|(?P<condition>.+)"
-    """Regular expression with the groups `model` and `condition` that matches a rater's name."""
+    """Regular expression with the groups `model` and `condition` for a rater's name; no condition is `default`."""
 
     @field_validator("split_name")
     @classmethod

@@ -47,7 +47,7 @@ def read_recorded(spec: RecordedSpec, registry: Registry) -> tuple[RecordedRater
                 f"{table.path}: rater {column!r} does not match split_name {spec.raters.split_name!r} "
                 f"of {spec.name} in {spec.yaml}; correct the name or the expression"
             )
-        model, condition = match["model"], match["condition"]
+        model, condition = match["model"], match["condition"] or "default"
         raters.append(RecordedRater(encode_id([model, condition]), model, condition, column, cells))
     return tuple(raters)
 

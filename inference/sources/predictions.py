@@ -1,0 +1,127 @@
+"""Describing anybody's prediction file: from a file to the registry entry that reads it.
+
+Looks for the column of ids and the columns of raters, says what it cannot find, and writes nothing itself.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+from inference.registry import RecordedSpec, Registry
+from inference.registry.specs import Blank
+from inference.sources.banks import BankFrames
+from inference.sources.recorded import check_items, read_recorded
+from inference.sources.tables import SourceError, TextTable, read_text_table, some
+
+_NAME_WITH_CONDITION = re.compile(r".+\|.+")
+_SPLIT_NAME = r"(?P<model>[^|]+)(\|(?P<condition>.+))?"
+
+
+def describe_predictions(
+    file: Path,
+    dataset: str,
+    registry: Registry,
+    banks: Mapping[str, BankFrames],
+    *,
+    name: str,
+    stored_as: Path | None = None,
+    yaml_file: Path | None = None,
+    id_column: str | None = None,
+    rater_columns: Sequence[str] = (),
+    blank: Blank = "not_recorded",
+    title: str | None = None,
+) -> str:
+    """Return the YAML of the registry entry that reads a wide prediction file; the file has been read with it.
+
+    Parameters
+    ----------
+    file
+        Prediction file: one row per item, one column per rater.
+    dataset
+        Data set that the predictions belong to.
+    registry, banks
+        Known data sets and their items.
+    name
+        Name of the entry, and of the collection.
+    stored_as, yaml_file
+        Where the file and the YAML will lie; the entry names the file relative to the YAML. Where they are now, unless
+        given.
+    id_column
+        Column with the item ids; looked for unless given.
+    rater_columns
+        Columns that are raters; unless given, those named ``model|condition``, or the only other column.
+    blank
+        What a blank cell means.
+    title
+        Human-readable name; the file's name unless given.
+
+    Raises
+    ------
+    SourceError
+        The file cannot be read, no column holds the data set's ids, or it is not clear which columns are raters.
+    """
+    bank = registry.bank_of(dataset)
+    items = banks[bank.name].items
+    known = set(items.filter(items["dataset"] == dataset)["item_id"])
+    table = read_text_table(file)
+    ids = id_column or _id_column(table, dataset, known)
+    raters = list(rater_columns) or _rater_columns(table, ids)
+    for column in (ids, *raters):
+        table.column(column)
+    entry = {
+        "title": title or f"Predictions of {file.name}",
+        "dataset": dataset,
+        "collection": name,
+        "task": "answer" if bank.datasets[dataset].response_kind == "choice" else "grade",
+        "table": {"file": file.as_posix()},
+        "item_id": ids,
+        "raters": {"layout": "wide", "columns": raters, "split_name": _SPLIT_NAME},
+        "blank": blank,
+    }
+    spec = RecordedSpec.model_validate({**entry, "name": name, "yaml": file.absolute().parent / f"{name}.yml"})
+    spec = spec.model_copy(update={"table": spec.table.model_copy(update={"file": file.absolute().as_posix()})})
+    check_items(spec, read_recorded(spec, registry), known)
+    stored, described = (stored_as or file).absolute(), (yaml_file or file).absolute().parent
+    entry["table"] = {"file": _relative(stored, described)}
+    return yaml.safe_dump({name: entry}, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _id_column(table: TextTable, dataset: str, known: set[str]) -> str:
+    """Find the column whose cells are ids of the data set: all of them, or else most."""
+    shares = {
+        column: sum(cell in known for cell in table.column(column)) / max(len(table.rows), 1)
+        for column in table.columns
+    }
+    best = max(shares, key=lambda column: shares[column])
+    if shares[best] <= 0.5:
+        seen = some([cell for cell in table.column(table.columns[0])[:3]])
+        raise SourceError(
+            f"{table.path}: no column holds ids of data set {dataset}; ids there look like {some(sorted(known)[:3])}, "
+            f"the file's first column {table.columns[0]!r} holds {seen}; name the id column, or the right data set"
+        )
+    return best
+
+
+def _rater_columns(table: TextTable, id_column: str) -> list[str]:
+    others = [column for column in table.columns if column != id_column]
+    named = [column for column in others if _NAME_WITH_CONDITION.fullmatch(column)]
+    if named:
+        return named
+    if len(others) == 1:
+        return others
+    raise SourceError(
+        f"{table.path}: which columns are raters? None is named 'model|condition'; there are {some(others)}; "
+        "name the rater columns"
+    )
+
+
+def _relative(target: Path, folder: Path) -> str:
+    """Return a path as seen from a folder, with ``..`` where needed."""
+    shared = 0
+    for left, right in zip(target.parts, folder.parts, strict=False):
+        if left != right:
+            break
+        shared += 1
+    return Path(*[".."] * (len(folder.parts) - shared), *target.parts[shared:]).as_posix()
