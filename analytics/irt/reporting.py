@@ -1,0 +1,156 @@
+"""From estimates to the result that people read: labels, reasons, identification, findings.
+
+Holds the assembly of :class:`analytics.irt.fit_result.IrtFit` for marginal fits. No estimation belongs here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytics.irt.design import Finding
+from analytics.irt.fit_result import IrtFit
+from analytics.irt.items import ItemParameters
+from analytics.irt.marginal import Solution
+from analytics.irt.model_spec import MarginalOptions, ModelSpec, Selection
+from analytics.irt.responses import FloatArray, IntArray, Responses
+from analytics.irt.standard_errors import LOWER_BOUNDARY
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """Estimates for the kept items, on N(0, 1) abilities before any rescaling of persons.
+
+    Attributes
+    ----------
+    items
+        Readable parameters, numbers for labels.
+    errors
+        Standard errors of slope, lower asymptote and thresholds side by side, shape (n_kept, 2 + n_thresholds).
+    common_slope, common_se
+        Slope of the first item, and its standard error where all share it.
+    has_errors
+        False where the information matrix has no inverse.
+    eap, eap_sd
+        Posterior moments of each person, shape (n_persons,).
+    """
+
+    items: ItemParameters
+    errors: FloatArray
+    common_slope: float
+    common_se: float
+    has_errors: bool
+    eap: FloatArray
+    eap_sd: FloatArray
+
+
+def report(
+    responses: Responses,
+    selection: Selection,
+    spec: ModelSpec,
+    options: MarginalOptions,
+    solution: Solution,
+    estimates: Estimates,
+) -> IrtFit:
+    """Put estimates, errors, abilities and findings under the labels of the input."""
+    items, errors, scores, kept = estimates.items, estimates.errors, selection.scores, selection.kept
+    sd = estimates.common_slope if spec.is_rescaled else 1.0
+    shift = -float(np.nanmean(items.thresholds)) if spec.center == "items" else 0.0
+    unanswered = np.flatnonzero(selection.data.answered == 0)
+    theta, theta_se = estimates.eap * sd + shift, estimates.eap_sd * sd
+    theta[unanswered], theta_se[unanswered] = np.nan, np.nan
+    is_converged = solution.gradient_norm <= max(10 * options.search_tolerance, 1e-4)
+    rows_of = expander(len(responses.item_ids), kept)
+    return IrtFit(
+        irt_model=spec.irt_model,
+        method="marginal",
+        identification=_identification(spec),
+        items=ItemParameters(
+            items.family,
+            responses.item_ids,
+            rows_of(items.slope),
+            rows_of(items.thresholds + shift),
+            rows_of(items.lower),
+            scores,
+        ),
+        slope_se=rows_of(errors[:, 0]) if not spec.is_rescaled else np.full(len(scores), np.nan),
+        lower_se=rows_of(errors[:, 1]),
+        thresholds_se=rows_of(np.where(np.isnan(items.thresholds), np.nan, errors[:, 2:])),
+        item_reason=item_reasons(scores),
+        mean_theta=shift,
+        sd_theta=sd,
+        sd_theta_se=estimates.common_se if spec.is_rescaled else float("nan"),
+        log_likelihood=solution.log_likelihood,
+        log_posterior=solution.log_posterior,
+        n_parameters=_n_parameters(spec, selection),
+        n_persons=float(responses.weights.sum()),
+        n_observed=selection.n_observed,
+        se_method=options.se_method,
+        is_converged=is_converged,
+        message="converged" if is_converged else f"gradient {solution.gradient_norm:.2g} standard errors from 0",
+        n_iterations=solution.n_iterations,
+        gradient_norm=solution.gradient_norm,
+        person_ids=responses.person_ids,
+        theta=theta,
+        theta_se=theta_se,
+        person_reason=person_reasons(responses.n_persons, unanswered),
+        ability_method="eap",
+        findings=selection.findings + _fit_findings(spec, responses, kept, solution, estimates.has_errors),
+    )
+
+
+def _fit_findings(
+    spec: ModelSpec, responses: Responses, kept: IntArray, solution: Solution, has_errors: bool
+) -> tuple[Finding, ...]:
+    """Return what the fit itself cannot tell."""
+    found = []
+    if spec.has_lower:
+        at_zero = np.flatnonzero(solution.x[:, 2] < np.log(LOWER_BOUNDARY))
+        names = tuple(responses.item_ids[kept[j]] for j in at_zero)
+        if names:
+            said = f"lower asymptote of {len(names)} item(s) at its boundary, 0: no standard error for it"
+            found.append(Finding("boundary", names, said))
+    if not has_errors:
+        said = "the information matrix is not positive definite: no standard errors"
+        found.append(Finding("information", (), said))
+    return tuple(found)
+
+
+def _identification(spec: ModelSpec) -> str:
+    """Return in words what fixes origin and unit."""
+    if spec.center == "items":
+        return "mean threshold 0, slopes 1, theta ~ N(mean, sd^2)"
+    if spec.is_rescaled:
+        return "theta ~ N(0, sd^2), slopes 1"
+    slopes = {"free": "one slope an item", "common": "one slope for all items", "fixed": "slopes 1"}[spec.slope]
+    return f"theta ~ N(0, 1), {slopes}"
+
+
+def _n_parameters(spec: ModelSpec, selection: Selection) -> int:
+    """Return the number of free parameters."""
+    n_items = len(selection.kept)
+    slopes = {"free": n_items, "common": 1, "fixed": 0}[spec.slope]
+    return sum(len(selection.scores[j]) - 1 for j in selection.kept) + slopes + (n_items if spec.has_lower else 0)
+
+
+def expander(n_items: int, kept: IntArray) -> Callable[[FloatArray], FloatArray]:
+    """Return a function that puts rows of fitted items into place among all items, NaN elsewhere."""
+
+    def expand(values: FloatArray) -> FloatArray:
+        full = np.full((n_items, *values.shape[1:]), np.nan)
+        full[kept] = values
+        return full
+
+    return expand
+
+
+def item_reasons(scores: tuple[tuple[int, ...], ...]) -> tuple[str, ...]:
+    """Return for each item why it has no estimate, given its scores in use; empty text where it has one."""
+    texts = {0: "no response", 1: "every response is {}: the estimate is infinite"}
+    return tuple(texts[len(found)].format(*found) if len(found) < 2 else "" for found in scores)
+
+
+def person_reasons(n_persons: int, unanswered: IntArray) -> tuple[str, ...]:
+    """Return for each person why there is no ability."""
+    without = set(unanswered.tolist())
+    return tuple("no response to an estimated item" if i in without else "" for i in range(n_persons))
