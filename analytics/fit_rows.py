@@ -11,7 +11,7 @@ import polars as pl
 
 from analytics import schemas
 from analytics.ctt.items import item_statistics
-from analytics.irt.testlet import TestletFit, TestletOptions
+from analytics.irt.testlet_result import TestletFit, TestletOptions
 from analytics.literals import MissingPolicy
 from analytics.matrix import FloatArray, IntArray, ResponseMatrix
 

@@ -11,8 +11,9 @@ import polars as pl
 
 from analytics import schemas
 from analytics.difficulty import difficulty_bins
-from analytics.irt.testlet import TestletFit, TestletOptions, fit_testlet
+from analytics.irt.testlet import fit_testlet
 from analytics.irt.testlet_anchor import score_anchored
+from analytics.irt.testlet_result import TestletFit, TestletOptions
 from analytics.matrix import FloatArray, IntArray, ResponseMatrix
 from analytics.robustness import bin_accuracy, bin_slope
 

@@ -13,7 +13,8 @@ import polars as pl
 from analytics import schemas
 from analytics.difficulty import difficulty_bins
 from analytics.fit_rows import IRT_MODEL, FitHead, ctt_frame, effects_frame, fit_frame, items_frame, raters_frame
-from analytics.irt.testlet import TestletOptions, fit_testlet
+from analytics.irt.testlet import fit_testlet
+from analytics.irt.testlet_result import TestletOptions
 from analytics.literals import MissingPolicy
 from analytics.matrix import ResponseMatrix, scatter_responses
 from analytics.robustness_tables import confusion_frame, robustness_frames
@@ -140,7 +141,10 @@ def _why_not(matrix: ResponseMatrix) -> str | None:
     for name, count in (("rater", matrix.n_raters), ("item", matrix.n_items)):
         if count < 2:
             return f"{count} {name}{'' if count == 1 else 's'}: at least two are needed"
-    return None if matrix.n_observed else "no response is observed"
+    observed = np.unique(matrix.responses[~np.isnan(matrix.responses)])
+    if observed.size == 0:
+        return "no response is observed"
+    return f"every observed response is {observed[0]:g}: nothing orders raters or items" if observed.size == 1 else None
 
 
 def _fit_id(matrix: ResponseMatrix, dataset: str, study: str, policy: MissingPolicy, options: FitOptions) -> str:

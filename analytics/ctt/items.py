@@ -64,11 +64,11 @@ def item_statistics(
     if missing_policy == "incorrect":
         x = np.nan_to_num(x, nan=0.0)
     seen = (~np.isnan(x)).astype(np.float64)
-    x = np.nan_to_num(x, nan=0.0)
-    n_seen = seen.sum(axis=1)
+    n_seen, n = seen.sum(axis=1), seen.sum(axis=0)
+    facility = _ratio(np.nan_to_num(x, nan=0.0).sum(axis=0), n * max_score)
+    # correlations do not see a common constant; taking it out keeps sums of squares small
+    x = np.where(seen > 0, x - np.sum(np.nan_to_num(x, nan=0.0)) / max(seen.sum(), 1.0), 0.0)
     total = x.sum(axis=1)
-    n = seen.sum(axis=0)
-    facility = _ratio(x.sum(axis=0), n * max_score)
     own_mean, others = _ratio(total, n_seen), n_seen > 1
     item_total = _correlate(x, seen, level=np.nan_to_num(own_mean), share=np.zeros(n_seen.size))
     share = _ratio(np.ones(n_seen.size), n_seen - 1.0)
@@ -93,11 +93,7 @@ def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
 
 
 def _correlate(x: FloatArray, seen: FloatArray, *, level: FloatArray, share: FloatArray) -> FloatArray:
-    """Pearson correlation of each column x_j with the score level_i - share_i x_ij over the rows seen.
-
-    The score is centred at the mean level first: correlations do not change, and sums of squares stay small.
-    """
-    level = level - level.mean()
+    """Pearson correlation of each column x_j with the score level_i - share_i x_ij over the rows seen."""
     n = seen.sum(axis=0)
     sum_x, sum_xx = x.sum(axis=0), (x * x).sum(axis=0)
     x_share = share @ x

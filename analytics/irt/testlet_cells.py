@@ -42,8 +42,8 @@ class Cells:
         Number of observed cells, shape (n_testlets, n_raters).
     right_item
         Weighted number of right answers, shape (n_items,).
-    n_item
-        Number of observed cells, unweighted, shape (n_items,).
+    n_item, weight_item
+        Number of observed cells, and the weight of their raters, shape (n_items,).
     weight
         Weight of each rater, shape (n_raters,).
     """
@@ -55,6 +55,7 @@ class Cells:
     n_rt: FloatArray
     right_item: FloatArray
     n_item: FloatArray
+    weight_item: FloatArray
     weight: FloatArray
 
     @property
@@ -118,6 +119,7 @@ def pack_cells(responses: FloatArray, item_testlet: IntArray, n_testlets: int, w
         n_rt=_sum_by_testlet(observed, starts),
         right_item=right @ weight,
         n_item=observed.sum(axis=1).astype(np.float64),
+        weight_item=observed @ weight,
         weight=np.ascontiguousarray(weight, dtype=np.float64),
     )
 

@@ -1,24 +1,25 @@
-"""Full information of the penalised testlet model at its mode: variances, log determinant and marginal gradient.
+"""Full information of the penalised testlet model at its mode, eliminated towards the raters.
 
-Holds the exact elimination of the Hessian over (theta, u, b, mean of b) and what follows from it: standard errors of
-everything, the Laplace marginal likelihood and its derivatives in the log standard deviations. Does not hold the
-search for the mode. The order of elimination is u (diagonal), then b by testlet, then a dense system in theta and the
-mean; the cost is n_items * n_raters**2.
+Holds the exact elimination of the Hessian over (theta, u, b, mean of b) in the order u (diagonal), b by testlet, then
+a dense system in theta and the mean: cost n_items * n_raters**2, right when raters are the short side. The other order
+is in `testlet_laplace_items`. From it follow standard errors of everything, the Laplace marginal likelihood and its
+derivatives in the log standard deviations. Does not hold the search for the mode.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from analytics.irt.testlet_cells import Cells
 from analytics.irt.testlet_mode import Point, Scales
-from analytics.matrix import FloatArray
+from analytics.matrix import FloatArray, IntArray
+
+_BATCH_CELLS = 1_000_000  # testlets of one size are worked through together, up to this many cells at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Information:
-    """Posterior variances at the mode and the marginal likelihood that goes with them.
+    """Posterior variances at the mode and what the marginal likelihood takes from them.
 
     Attributes
     ----------
@@ -28,8 +29,6 @@ class Information:
         Shape (n_testlets, n_raters).
     var_b
         Shape (n_items,), packed order; includes the uncertainty of theta, u and the mean of b.
-    var_b_deviation
-        Variance of b minus the mean of b, shape (n_items,).
     var_mean_b
         Variance of the mean difficulty.
     half_log_determinant
@@ -42,121 +41,175 @@ class Information:
     var_theta: FloatArray
     var_u: FloatArray
     var_b: FloatArray
-    var_b_deviation: FloatArray
     var_mean_b: float
     half_log_determinant: float
     gradient: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
-    """One testlet after its u are eliminated; arrays over its items (rows) and the raters (columns)."""
+class Batch:
+    """Testlets of equal size after their u are eliminated; arrays are (testlets, items, raters) or as noted.
 
+    Attributes
+    ----------
+    testlets
+        Shape (G,).
+    items
+        Packed items of each testlet, shape (G, n).
+    w, slope
+        Information p(1 - p) of each cell, and its derivative in the logit.
+    kept
+        Share of a testlet's information that is left to theta, shape (G, n_raters).
+    spread
+        Variance of u given theta and b, shape (G, n_raters).
+    """
+
+    testlets: IntArray
+    items: IntArray
     w: FloatArray
     slope: FloatArray
     kept: FloatArray
     spread: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Solved:
+    """A batch's item block: its inverse (G, n, n) and its pull on (theta, mean), (G, n, n_raters + 1)."""
+
     inverse: FloatArray
     to_z: FloatArray
 
 
+def make_batches(cells: Cells, scales: Scales, point: Point) -> list[Batch]:
+    """Cell information at `point`, testlets of equal size together."""
+    exp_b, exp_minus_s = np.exp(point.b), np.exp(-point.s)
+    sizes, n_raters = np.diff(cells.starts), cells.weight.size
+    batches = []
+    for size in np.unique(sizes[sizes > 0]):
+        same = np.flatnonzero(sizes == size)
+        chunks = max(1, -(-same.size * int(size) * n_raters // _BATCH_CELLS))
+        for testlets in np.array_split(same, min(chunks, same.size)):
+            items = cells.starts[testlets][:, None] + np.arange(size)
+            p = 1.0 / (1.0 + exp_b[items][:, :, None] * exp_minus_s[testlets][:, None, :])
+            w = p * (1.0 - p)
+            if cells.observed.size:
+                w *= cells.observed[items]
+            kept = 1.0 / (1.0 + scales.u**2 * w.sum(axis=1))
+            batches.append(Batch(testlets, items, w, w * (1.0 - 2.0 * p), kept, scales.u**2 * kept))
+    return batches
+
+
 def information(cells: Cells, scales: Scales, point: Point) -> Information:
-    """Eliminate the Hessian at `point`, which must be the mode for the gradient to hold."""
-    blocks, dense, log_determinant = _eliminate(cells, scales, point)
-    factor = cho_factor(dense, lower=True)
-    cov_z = cho_solve(factor, np.eye(dense.shape[0]))
-    log_determinant += 2.0 * float(np.sum(np.log(np.diag(factor[0]))))
+    """Eliminate the Hessian at `point`, which must be the mode for the gradient to hold; weights must be 1."""
     n_raters = cells.weight.size
-    log_determinant += 2.0 * n_raters * np.log(scales.theta) + 2.0 * cells.n_item.size * np.log(scales.b)
+    batches = make_batches(cells, scales, point)
+    solved, dense, log_determinant = _eliminate(batches, scales, point, n_raters)
+    cov_z = np.asarray(np.linalg.inv(dense), dtype=np.float64)
+    log_determinant += float(np.linalg.slogdet(dense)[1])
+    log_determinant += 2.0 * n_raters * np.log(scales.theta) + 2.0 * point.b.size * np.log(scales.b)
+    var_theta = np.diag(cov_z)[:n_raters].copy()
     var_u, skew_s = np.zeros(point.u.shape), np.zeros(point.u.shape)
     var_b, var_deviation, skew_b = np.zeros(point.b.size), np.zeros(point.b.size), np.zeros(point.b.size)
-    for t, block in enumerate(blocks):
-        rows = slice(cells.starts[t], cells.starts[t + 1])
-        cross = block.to_z @ cov_z  # covariance of b_t with (theta, mean)
-        cov_b = block.inverse + cross @ block.to_z.T
-        var_b[rows] = np.diag(cov_b)
-        var_deviation[rows] = var_b[rows] + cov_z[-1, -1] - 2.0 * cross[:, -1]
-        own = block.w * block.spread  # how s_it follows b_t
+    for batch, block in zip(batches, solved, strict=True):
+        cross = block.to_z @ cov_z  # covariance of b with (theta, mean)
+        cov_b = block.inverse + cross @ block.to_z.transpose(0, 2, 1)
+        own_var_b = np.diagonal(cov_b, axis1=1, axis2=2)
+        own = batch.w * batch.spread[:, None, :]  # how s follows b
         own_cov = cov_b @ own
-        quadratic = np.sum(own * own_cov, axis=0)
-        with_theta = np.sum(own * cross[:, :n_raters], axis=0)
-        var_theta = np.diag(cov_z)[:n_raters]
-        lost = 1.0 - block.kept
-        var_u[t] = block.spread + lost**2 * var_theta - 2.0 * lost * with_theta + quadratic
-        var_s = block.spread + block.kept**2 * var_theta + 2.0 * block.kept * with_theta + quadratic
-        var_logit = var_s + var_b[rows][:, None] - 2.0 * (own_cov + block.kept * cross[:, :n_raters])
-        skew = block.slope * var_logit
-        skew_s[t], skew_b[rows] = skew.sum(axis=0), -skew.sum(axis=1)
-    variances = (np.diag(cov_z)[:n_raters].copy(), var_u, var_deviation)
+        quadratic = np.sum(own * own_cov, axis=1)
+        with_theta = np.sum(own * cross[:, :, :n_raters], axis=1)
+        kept, lost = batch.kept, 1.0 - batch.kept
+        var_s = batch.spread + kept**2 * var_theta + 2.0 * kept * with_theta + quadratic
+        var_logit = var_s[:, None, :] + own_var_b[:, :, None]
+        var_logit = var_logit - 2.0 * (own_cov + kept[:, None, :] * cross[:, :, :n_raters])
+        skew = batch.slope * var_logit
+        var_u[batch.testlets] = batch.spread + lost**2 * var_theta - 2.0 * lost * with_theta + quadratic
+        var_b[batch.items] = own_var_b
+        var_deviation[batch.items] = own_var_b + cov_z[-1, -1] - 2.0 * cross[:, :, -1]
+        skew_s[batch.testlets], skew_b[batch.items] = skew.sum(axis=1), -skew.sum(axis=2)
+    adjoint = _solve(batches, solved, cov_z, skew_s, skew_b)
     return Information(
-        var_theta=variances[0],
+        var_theta=var_theta,
         var_u=var_u,
         var_b=var_b,
-        var_b_deviation=var_deviation,
         var_mean_b=float(cov_z[-1, -1]),
         half_log_determinant=0.5 * float(log_determinant),
-        gradient=_gradient(scales, point, variances, _solve(cells, blocks, cov_z, skew_s, skew_b)),
+        gradient=marginal_gradient(cells.weight, scales, point, (var_theta, var_deviation, var_u), adjoint),
     )
 
 
-def _eliminate(cells: Cells, scales: Scales, point: Point) -> tuple[list[_Block], FloatArray, float]:
-    n_raters = cells.weight.size
+def marginal_gradient(
+    weight: FloatArray,
+    scales: Scales,
+    point: Point,
+    variances: tuple[FloatArray, FloatArray, FloatArray],
+    adjoint: Point,
+) -> FloatArray:
+    """Differentiate the marginal log-likelihood in log sd of theta, b and u.
+
+    Squares plus variances against their expectation, less what the mode's own movement contributes through the
+    log determinant.
+
+    Parameters
+    ----------
+    weight
+        Weight of each rater.
+    scales, point
+        Standard deviations and the mode.
+    variances
+        Variances of theta, of b minus its mean, and of u.
+    adjoint
+        Inverse Hessian times the derivative of the log determinant in the parameters.
+    """
+    parts = []
+    for effect, variance, shift, sd, count in (
+        (point.theta, variances[0], adjoint.theta, scales.theta, weight),
+        (point.b - point.mean_b, variances[1], adjoint.b - adjoint.mean_b, scales.b, 1.0),
+        (point.u, variances[2], adjoint.u, scales.u, weight),
+    ):
+        terms = count * (effect**2 + variance - sd**2 - effect * shift)
+        parts.append(0.0 if sd == 0 else float(np.sum(terms)) / sd**2)
+    return np.array(parts)
+
+
+def _eliminate(
+    batches: list[Batch], scales: Scales, point: Point, n_raters: int
+) -> tuple[list[_Solved], FloatArray, float]:
     dense = np.zeros((n_raters + 1, n_raters + 1))
     diagonal = np.full(n_raters + 1, scales.theta_precision)
     diagonal[-1] = point.b.size * scales.b_precision
-    exp_b, exp_minus_s = np.exp(point.b), np.exp(-point.s)
-    blocks, log_determinant = [], 0.0
-    for t in range(cells.n_testlets):
-        rows = slice(cells.starts[t], cells.starts[t + 1])
-        p = 1.0 / (1.0 + exp_b[rows, None] * exp_minus_s[t])
-        w = p * (1.0 - p)
-        if cells.observed.size:
-            w *= cells.observed[rows]
-        total = w.sum(axis=0)
-        kept = 1.0 / (1.0 + scales.u**2 * total)
-        spread = scales.u**2 * kept
-        items = -(w * spread) @ w.T
-        items[np.diag_indices_from(items)] += w.sum(axis=1) + scales.b_precision
-        factor = cho_factor(items, lower=True)
-        pull = np.column_stack([w * kept, np.full(w.shape[0], scales.b_precision)])
-        to_z = cho_solve(factor, pull)
-        dense -= pull.T @ to_z
-        diagonal[:-1] += total * kept
-        log_determinant += 2.0 * float(np.sum(np.log(np.diag(factor[0])))) - float(np.sum(np.log(kept)))
-        blocks.append(_Block(w, w * (1.0 - 2.0 * p), kept, spread, cho_solve(factor, np.eye(w.shape[0])), to_z))
+    solved, log_determinant = [], 0.0
+    for batch in batches:
+        n_testlets, size, _ = batch.w.shape
+        block = -(batch.w * batch.spread[:, None, :]) @ batch.w.transpose(0, 2, 1)
+        block[:, np.arange(size), np.arange(size)] += batch.w.sum(axis=2) + scales.b_precision
+        inverse = np.asarray(np.linalg.inv(block), dtype=np.float64)
+        to_mean = np.full((n_testlets, size, 1), scales.b_precision)
+        pull = np.concatenate([batch.w * batch.kept[:, None, :], to_mean], axis=2)
+        to_z = inverse @ pull
+        dense -= pull.reshape(-1, n_raters + 1).T @ to_z.reshape(-1, n_raters + 1)
+        diagonal[:-1] += np.sum(batch.w.sum(axis=1) * batch.kept, axis=0)
+        log_determinant += float(np.sum(np.linalg.slogdet(block)[1]) - np.sum(np.log(batch.kept)))
+        solved.append(_Solved(inverse, to_z))
     dense[np.diag_indices_from(dense)] += diagonal
-    return blocks, dense, log_determinant
+    return solved, dense, log_determinant
 
 
-def _solve(cells: Cells, blocks: list[_Block], cov_z: FloatArray, for_s: FloatArray, for_b: FloatArray) -> Point:
+def _solve(
+    batches: list[Batch], solved: list[_Solved], cov_z: FloatArray, for_s: FloatArray, for_b: FloatArray
+) -> Point:
     """Solve Hessian x = right-hand side, where theta and u enter through s."""
-    right = np.zeros(cov_z.shape[0])
-    right_b = []
-    for t, block in enumerate(blocks):
-        rows = slice(cells.starts[t], cells.starts[t + 1])
-        right_b.append(for_b[rows] + block.w @ (block.spread * for_s[t]))
-        right[:-1] += block.kept * for_s[t]
-        right += block.to_z.T @ right_b[t]
+    right, right_b = np.zeros(cov_z.shape[0]), for_b.copy()
+    for batch, block in zip(batches, solved, strict=True):
+        for_own = for_s[batch.testlets]
+        right_b[batch.items] += np.einsum("gjr,gr->gj", batch.w, batch.spread * for_own)
+        right[:-1] += np.sum(batch.kept * for_own, axis=0)
+        right += np.einsum("gjz,gj->z", block.to_z, right_b[batch.items])
     z = cov_z @ right
     u, b = np.zeros(for_s.shape), np.zeros(for_b.size)
-    for t, block in enumerate(blocks):
-        rows = slice(cells.starts[t], cells.starts[t + 1])
-        b[rows] = block.inverse @ right_b[t] + block.to_z @ z
-        u[t] = block.spread * (for_s[t] - block.w.sum(axis=0) * z[:-1] + b[rows] @ block.w)
+    for batch, block in zip(batches, solved, strict=True):
+        own_b = np.einsum("gjk,gk->gj", block.inverse, right_b[batch.items]) + block.to_z @ z
+        b[batch.items] = own_b
+        followed = np.einsum("gjr,gj->gr", batch.w, own_b) - batch.w.sum(axis=1) * z[:-1]
+        u[batch.testlets] = batch.spread * (for_s[batch.testlets] + followed)
     return Point(theta=z[:-1], u=u, b=b, mean_b=float(z[-1]))
-
-
-def _gradient(
-    scales: Scales, point: Point, variances: tuple[FloatArray, FloatArray, FloatArray], adjoint: Point
-) -> FloatArray:
-    """Differentiate in log sd: squares and variances against their expectation, less the mode's own movement."""
-    deviation = point.b - point.mean_b
-    moved = adjoint.b - adjoint.mean_b
-    parts = []
-    for effect, variance, shift, sd in (
-        (point.theta, variances[0], adjoint.theta, scales.theta),
-        (deviation, variances[2], moved, scales.b),
-        (point.u, variances[1], adjoint.u, scales.u),
-    ):
-        parts.append(0.0 if sd == 0 else float(np.sum(effect**2 + variance - sd**2 - effect * shift)) / sd**2)
-    return np.array(parts)

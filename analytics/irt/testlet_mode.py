@@ -5,7 +5,7 @@ or the choice of the standard deviations. Each sweep solves every rater's arrow-
 every item's scalar one, then moves exactly along the directions that the likelihood does not see.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -100,7 +100,7 @@ def find_mode(cells: Cells, scales: Scales, start: Point, *, tolerance: float, m
 
     The objective is convex, so a small gradient is the whole proof of convergence.
     """
-    point = start
+    point = start if scales.u > 0 else replace(start, u=np.zeros_like(start.u))
     norm = np.inf
     for iteration in range(max_iterations + 1):
         sums = cell_sums(cells, point.b, point.s)

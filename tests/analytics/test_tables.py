@@ -1,0 +1,189 @@
+"""Frames in, frames out: contracts, policies, determinism, degenerate datasets, and the recorded grades."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit
+
+from analytics.schemas import PSYCHOMETRICS
+from analytics.tables import DatasetTables, build_matrix, fit_dataset
+
+LABELS = ("correct", "contradictory", "incorrect")
+
+
+def simulated_cells(seed: int = 5, n_models: int = 3, per_model: int = 2, n_items: int = 40) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    rows = []
+    b, gold = rng.normal(0, 1.5, n_items), rng.integers(0, 3, n_items)
+    for m in range(n_models):
+        for c in range(per_model):
+            right = rng.random(n_items) < expit(rng.normal() - b)
+            for j in range(n_items):
+                answer = gold[j] if right[j] else (gold[j] + 1) % 3
+                missing = rng.random() < 0.1
+                rows.append(
+                    {
+                        "rater_id": f"m{m}|c{c}", "model": f"m{m}", "item_id": f"i{j:02d}", "testlet_id": f"t{j % 5}",
+                        "is_correct": None if missing else int(right[j]),
+                        "status": ("not_asked" if j == 0 else "invalid") if missing else "ok",
+                        "gold_label": LABELS[gold[j]], "answer_label": None if missing else LABELS[answer],
+                    }
+                )  # fmt: skip
+    return pl.DataFrame(rows, schema_overrides={"is_correct": pl.Int8})
+
+
+@pytest.fixture(scope="module")
+def tables() -> DatasetTables:
+    return fit_dataset(simulated_cells(), dataset="demo", study="s0")
+
+
+def test_every_frame_obeys_its_declaration_and_holds_no_nan(tables) -> None:
+    for name, frame in tables.frames().items():
+        assert dict(frame.schema) == PSYCHOMETRICS[name].schema, name
+        assert frame.height > 0, name
+        floats = frame.select(pl.col(pl.Float64).is_nan().any()).row(0)
+        assert not any(floats), name
+
+
+def test_there_is_one_primary_fit_and_it_takes_missing_as_missing(tables) -> None:
+    primary = tables.irt_fits.filter("is_primary")
+    assert primary["missing_policy"].to_list() == ["omit"]
+    assert tables.irt_fits["missing_policy"].sort().to_list() == ["incorrect", "omit"]
+    assert primary["n_observed"].item() < tables.irt_fits.filter(~pl.col("is_primary"))["n_observed"].item()
+    assert "6 raters are 3 models" in primary["warnings"].item()
+
+
+def test_what_was_not_asked_stays_missing_when_missing_counts_as_wrong() -> None:
+    cells = pl.DataFrame(
+        {
+            "rater_id": ["a", "a", "b", "b"], "model": ["a", "a", "b", "b"], "item_id": ["1", "2", "1", "2"],
+            "testlet_id": ["t"] * 4, "is_correct": [None, None, 1, 0], "gold_label": ["x"] * 4,
+            "status": ["not_asked", "truncated", "ok", "ok"], "answer_label": [None, None, "x", "y"],
+        }
+    )  # fmt: skip
+    np.testing.assert_array_equal(build_matrix(cells, "incorrect").responses, [[np.nan, 0], [1, 0]])
+    np.testing.assert_array_equal(build_matrix(cells, "omit").responses, [[np.nan, np.nan], [1, 0]])
+
+
+def test_two_runs_and_another_row_order_give_identical_tables(tables) -> None:
+    again = fit_dataset(simulated_cells().sample(fraction=1.0, shuffle=True, seed=1), dataset="demo", study="s0")
+    for name, frame in tables.frames().items():
+        assert frame.equals(again.frames()[name]), name
+
+
+def test_the_fit_id_follows_input_and_options(tables) -> None:
+    changed = simulated_cells().with_columns(
+        is_correct=pl.when((pl.col("rater_id") == "m0|c0") & (pl.col("item_id") == "i01"))
+        .then(1 - pl.col("is_correct"))
+        .otherwise(pl.col("is_correct"))
+    )
+    other = fit_dataset(changed, dataset="demo", study="s0")
+    assert not set(other.irt_fits["fit_id"]) & set(tables.irt_fits["fit_id"])
+
+
+def test_counts_in_bins_and_confusions_add_up(tables) -> None:
+    cells = simulated_cells()
+    primary = tables.irt_fits.filter("is_primary")["fit_id"].item()
+    answered = cells.filter(pl.col("is_correct").is_not_null()).height
+    bins = tables.rater_bins.filter((pl.col("fit_id") == primary) & (pl.col("bin_source") == "own_fit"))
+    assert bins["n"].sum() == answered
+    assert bins["n"].sum() + bins["n_missing"].sum() == cells.height
+    confusion = tables.confusion_by_difficulty.filter(pl.col("fit_id") == primary)
+    assert confusion["n"].sum() == answered
+    shares = confusion.group_by("rater_id", "difficulty_bin", "gold_label").agg(pl.col("row_share").sum())
+    np.testing.assert_allclose(shares["row_share"], 1.0)
+
+
+def test_accuracy_in_the_bins_falls_for_everybody_together(tables) -> None:
+    primary = tables.irt_fits.filter("is_primary")["fit_id"].item()
+    rows = tables.rater_bins.filter((pl.col("fit_id") == primary) & (pl.col("bin_source") == "own_fit"))
+    accuracy = rows.group_by("difficulty_bin").agg(pl.col("accuracy").mean()).sort("difficulty_bin")["accuracy"]
+    assert accuracy.to_list() == sorted(accuracy, reverse=True)
+
+
+def test_bins_without_the_raters_model_need_another_model() -> None:
+    cells = simulated_cells(n_models=1, per_model=3)
+    slopes = fit_dataset(cells, dataset="demo").rater_slopes.filter(pl.col("bin_source") == "leave_model_out")
+    assert set(slopes["undefined_reason"]) == {"no other model has responses"}
+    assert slopes["slope"].null_count() == slopes.height
+
+
+def test_raters_with_equal_responses_are_named() -> None:
+    cells = simulated_cells()
+    twin = cells.filter(pl.col("rater_id") == "m0|c0").with_columns(rater_id=pl.lit("m0|twin"))
+    found = fit_dataset(pl.concat([cells, twin]), dataset="demo").irt_fits.filter("is_primary")
+    assert "m0|c0 and m0|twin have equal responses" in found["warnings"].item()
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (simulated_cells().filter(pl.col("rater_id") == "m0|c0"), "1 rater: at least two are needed"),
+        (simulated_cells().filter(pl.col("item_id") == "i03"), "1 item: at least two are needed"),
+        (simulated_cells().with_columns(is_correct=pl.lit(None, dtype=pl.Int8), status=pl.lit("not_asked")), "no resp"),
+        (simulated_cells().with_columns(is_correct=pl.lit(1, dtype=pl.Int8)), "every observed response is 1"),
+        (simulated_cells().clear(), "0 raters"),
+    ],
+)
+def test_a_dataset_that_cannot_be_fitted_gets_rows_that_say_why(cells, words) -> None:
+    found = fit_dataset(cells, dataset="demo")
+    assert found.irt_fits.height == 2
+    assert all(words in reason for reason in found.irt_fits["undefined_reason"])
+    assert not any(found.irt_fits["is_converged"])
+    assert found.irt_items.height == 0
+    assert dict(found.irt_items.schema) == PSYCHOMETRICS["irt_items"].schema
+
+
+def test_missing_columns_are_named() -> None:
+    with pytest.raises(ValueError, match=r"dataset 'demo': the cells lack the columns \['model'\]"):
+        fit_dataset(simulated_cells().drop("model"), dataset="demo")
+
+
+def test_a_frame_that_breaks_its_declaration_is_refused() -> None:
+    table = PSYCHOMETRICS["irt_testlet_effects"]
+    row = {"fit_id": "f", "dataset": "d", "rater_id": "r", "testlet_id": "t", "n_observed": 1, "u": 0.0, "u_se": 1.0}
+    assert table.frame(pl.DataFrame([row])).height == 1
+    with pytest.raises(ValueError, match=r"the key .* repeats"):
+        table.frame(pl.DataFrame([row, row]))
+    with pytest.raises(ValueError, match=r"\['u_se'\] are missing or undeclared"):
+        table.frame(pl.DataFrame([row]).drop("u_se"))
+    with pytest.raises(ValueError, match="null in the key"):
+        table.frame(pl.DataFrame([row | {"rater_id": None}], schema=table.schema))
+
+
+def recorded_cells(data_dir, name: str) -> pl.DataFrame:
+    grades = pl.read_csv(data_dir / "sgrades" / f"llm_grades_{name}_3way.csv", infer_schema_length=0)
+    raters = [column for column in grades.columns if "|" in column]
+    long = grades.unpivot(
+        index=["answer_id", "question_id", "gold"], on=raters, variable_name="rater_id", value_name="answer_label"
+    )
+    is_blank = pl.col("answer_label").is_null()
+    return long.select(
+        "rater_id",
+        "answer_label",
+        model=pl.col("rater_id").str.split("|").list.first(),
+        item_id="answer_id",
+        testlet_id="question_id",
+        is_correct=(pl.col("answer_label") == pl.col("gold")).cast(pl.Int8),
+        status=pl.when(is_blank).then(pl.lit("not_recorded")).otherwise(pl.lit("ok")),
+        gold_label="gold",
+    )
+
+
+def test_recorded_grades_rank_by_missing_policy(data_dir) -> None:
+    found = fit_dataset(recorded_cells(data_dir, "sciEntsBank"), dataset="scientsbank_3way")
+    assert found.irt_fits["is_converged"].all()
+    assert found.irt_fits["n_items"].to_list() == [5835, 5835]
+    fits = dict(found.irt_fits.select("missing_policy", "fit_id").iter_rows())
+    rank = {
+        policy: found.irt_raters.filter(
+            (pl.col("fit_id") == fit_id) & (pl.col("rater_id") == "gemini-2.5-flash|inductive")
+        )["rank"].item()
+        for policy, fit_id in fits.items()
+    }
+    assert rank == {"omit": 1, "incorrect": 20}
+    # own bins flatter the model: their hardest bin is far below that of bins cut without the rater's model
+    hardest = found.rater_bins.filter((pl.col("fit_id") == fits["omit"]) & (pl.col("difficulty_bin") == "B5"))
+    mean = dict(hardest.group_by("bin_source").agg(pl.col("accuracy").mean()).iter_rows())
+    assert mean["own_fit"] < 0.06
+    assert mean["leave_model_out"] > 0.1
