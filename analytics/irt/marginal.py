@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from analytics.irt.expectation import Expectation
-from analytics.irt.families import Family
+from analytics.irt.families import Family, parameters_in_use
 from analytics.irt.quadrature import Quadrature
 from analytics.irt.responses import FloatArray, IntArray
 
@@ -182,11 +182,8 @@ def _coordinates(problem: Problem, run: Pass, quadrature: Quadrature) -> Coordin
     in_item = np.arange(logs.shape[1])[None, :] < problem.n_categories[:, None]
     expected = np.exp(logs) * in_item[:, :, None] * answered[:, None, :]
     blocks = np.einsum("jkq,jkqm,jkqn->jmn", expected, slopes, slopes, optimize=True)
-    n_items, width = x.shape
-    blocks += prior_information(problem, x).reshape(n_items, width, n_items, width)[
-        np.arange(n_items), :, np.arange(n_items), :
-    ]
-    diagonal = np.arange(width)
+    diagonal = np.arange(x.shape[1])
+    blocks[:, diagonal, diagonal] += prior_curvature(problem, x)
     blocks[:, diagonal, diagonal] += 1e-6 * blocks[:, diagonal, diagonal] + np.where(in_use > 0, 1e-9, 1.0)
     common = float(np.sqrt(blocks[:, 0, 0].sum()))
     first = 0 if problem.slope == "free" else 1
@@ -203,11 +200,11 @@ def _prior(problem: Problem, x: FloatArray) -> tuple[float, FloatArray]:
     return float(density.sum()), (alpha - 1) * (1 - c) - (beta - 1) * c
 
 
-def prior_information(problem: Problem, x: FloatArray) -> FloatArray:
-    """Return minus the curvature of the log prior by x, shape (size of x, size of x)."""
+def prior_curvature(problem: Problem, x: FloatArray) -> FloatArray:
+    """Return minus the second derivative of the log prior by each number of x, shape as x."""
     curvature = np.zeros_like(x)
     if problem.lower_prior is not None:
         alpha, beta = problem.lower_prior
         c = 1 / (1 + np.exp(-x[:, 2]))
         curvature[:, 2] = (alpha + beta - 2) * c * (1 - c)
-    return np.diag(curvature.ravel())
+    return curvature

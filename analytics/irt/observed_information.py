@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 
 from analytics.irt.expectation import Rows, chunks, expect, posterior
-from analytics.irt.marginal import Problem, cells_in_use, prior_information
+from analytics.irt.marginal import Problem, cells_in_use, prior_curvature
 from analytics.irt.quadrature import Quadrature
 from analytics.irt.responses import FloatArray, IntArray
 
@@ -35,7 +35,7 @@ def information(
     expected_scores = _expected_scores(rows, logs, slopes, quadrature)
     outer = expected_scores.T @ (expected_scores * rows.weights[:, None])
     if method == "cross_product":
-        return _reduced(outer + prior_information(problem, x), spread), spread
+        return _reduced(outer + np.diag(prior_curvature(problem, x).ravel()), spread), spread
     total = _complete_information(problem, quadrature, x, expect(rows, logs, quadrature).counts) + outer
     for q, (active, mass) in enumerate(_mass_by_node(rows, logs, quadrature)):
         if len(active):
@@ -84,7 +84,7 @@ def _complete_information(
         blocks[:, :, h] = -(moved[0] - moved[1]) / (2 * step)
     full = np.zeros((n_items, width, n_items, width))
     full[np.arange(n_items), :, np.arange(n_items), :] = (blocks + blocks.transpose(0, 2, 1)) / 2
-    return full.reshape(n_items * width, -1) + prior_information(problem, x)
+    return full.reshape(n_items * width, -1) + np.diag(prior_curvature(problem, x).ravel())
 
 
 def _expected_scores(rows: Rows, logs: FloatArray, slopes: FloatArray, quadrature: Quadrature) -> FloatArray:
