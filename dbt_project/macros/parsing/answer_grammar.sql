@@ -46,6 +46,7 @@ The patterns are constants, so that each is compiled once.
         ' (?:' ~ words.nouns ~ ')(?: [\\pL\\pN]+){0,3}? (?:is|be|was|of|as|=) ' ~ fill ~ marks,
         ' (?:' ~ words.nouns ~ '|boxed|' ~ words.verbs ~ ') ' ~ fill ~ marks,
         '<[^>]*> (?:is|seems|appears) (?:to be )?(?:the )?(?:most )?(?:likely )?(?:correct|right|best) ',
+        ' <[^>]*> outof [0-9]+',
         '(?m:^) *' ~ marks ~ '(?: [.!])* *(?m:$)'
     ] | join('|') }}
 {%- endmacro %}

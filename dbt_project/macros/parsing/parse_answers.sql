@@ -7,7 +7,7 @@ answer mentioned (labels and choices); all else is invalid, with its reason.
 {% macro parse_answers(relation) -%}
     select
         * exclude (
-            synonyms, labels, options, lowest, highest, body, folded, marked, statement, answers, is_blank, is_open,
+            synonyms, options, lowest, highest, body, folded, marked, statement, answers, is_blank, is_open,
             is_stated, is_refused, is_error, problem, is_final
         ),
         case

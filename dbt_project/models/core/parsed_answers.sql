@@ -36,11 +36,10 @@ texts as (
 text_schemes as (
     select
         texts.*,
-        schemes.labels,
         schemes.synonyms,
         schemes.options,
-        schemes.lowest,
-        schemes.highest
+        case texts.kind when 'score' then schemes.lowest when 'discrimination' then -1 end as lowest,
+        case texts.kind when 'score' then schemes.highest when 'discrimination' then 1 end as highest
     from texts
     inner join {{ ref('response_schemes') }} as schemes using (scheme_hash)
 ),
