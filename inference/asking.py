@@ -12,12 +12,13 @@ from typing import Any
 
 import polars as pl
 
-from inference.engines import Completion, Engine, RenderedRequest, failed, open_engine
+from inference.engines import Completion, Deferred, Engine, RenderedRequest, failed, open_engine
 from inference.identity import attempt_id_of, canonical_json, hash_of
 from inference.landing import Journal
-from inference.prompts import BankViews, Message, PromptView, load_template, messages_json, render
+from inference.prompts import messages_json
 from inference.raters import Rater, resolve_raters
 from inference.registry import ModelSpec, RecordedSpec, Registry
+from inference.rendering import Renderer
 from inference.rows import ResponseRow
 from inference.sources import BankFrames
 
@@ -27,11 +28,13 @@ class AskSummary:
     """What came of one asking of a model."""
 
     n_asked: int
-    """Requests that the engine took."""
+    """Requests that the engine answered or failed."""
     n_ok: int
     """Attempts without an error."""
     n_errors: int
     """Attempts with an error, retryable or permanent."""
+    n_deferred: int
+    """Requests handed over whose answers come at a later run; they stay unasked until then."""
     seconds: float
     """Seconds from opening the engine to the last chunk."""
     crash: str | None
@@ -45,6 +48,7 @@ class _Asked:
     plan: Mapping[str, Any]
     rater: Rater
     messages: str | None
+    exemplar_ids: tuple[str, ...]
 
 
 def models_to_ask(requests: pl.DataFrame, registry: Registry) -> list[tuple[ModelSpec | RecordedSpec, pl.DataFrame]]:
@@ -64,14 +68,14 @@ def ask(
     banks: Mapping[str, BankFrames],
     journal: Journal,
     *,
-    progress: Callable[[int], None] = lambda n: None,
+    progress: Callable[[int], None],
     cache: Path,
     engine: Engine | None = None,
 ) -> AskSummary:
     """Ask a model all of its requests and write what comes back to the journal.
 
-    A request that fails becomes an attempt with an error and harms no other. Where the engine itself stops, the requests
-    that it had taken become retryable attempts, those that it had not taken stay unasked, and the summary says why.
+    A request that fails becomes an attempt with an error and harms no other. Where the engine itself stops, the
+    requests that it had taken become retryable attempts, the others stay unasked, and the summary says why.
 
     Parameters
     ----------
@@ -92,24 +96,28 @@ def ask(
     """
     started = time.monotonic()
     engine = engine or open_engine(model, registry, banks, cache)
-    asking = _Asking(engine, registry, banks, requests)
-    n_errors, crash = 0, None
+    asking = _Asking(engine, registry, banks, _in_prefix_order(requests, banks))
+    n_errors, crash, is_deferred = 0, None, False
     try:
         for completion in engine.complete(asking.rendered()):
             n_errors += completion.error_kind is not None
             journal.append([asking.settle(completion)])
             progress(1)
+    except Deferred:
+        is_deferred = True
     except Exception as problem:
         crash = f"{type(problem).__name__}: {problem}"
     finally:
         engine.close()
-    reason = crash or "the engine ended without an answer"
-    for request_id in list(asking.pending):
+    n_deferred = len(asking.pending) if is_deferred else 0
+    for request_id in [] if is_deferred else list(asking.pending):
         n_errors += 1
+        reason = crash or "the engine ended without an answer"
         journal.append([asking.settle(failed(request_id, "retryable", "engine_stopped", reason))])
         progress(1)
     journal.flush()
-    return AskSummary(asking.n_taken, asking.n_taken - n_errors, n_errors, time.monotonic() - started, crash)
+    n_answered = asking.n_taken - n_deferred
+    return AskSummary(n_answered, n_answered - n_errors, n_errors, n_deferred, time.monotonic() - started, crash)
 
 
 class _Asking:
@@ -121,8 +129,7 @@ class _Asking:
         self.engine, self.registry, self.requests = engine, registry, requests
         self.flags = canonical_json(dict(engine.flags)) if engine.flags else None
         self.raters = resolve_raters(registry)
-        self.views = {dataset: BankViews(banks[registry.bank_of(dataset).name])
-                      for dataset in requests["dataset"].unique().sort()}  # fmt: skip
+        self.renderer = Renderer(registry, banks)
         self.pending: dict[str, _Asked] = {}
         self.n_taken = 0
 
@@ -130,12 +137,19 @@ class _Asking:
         """Render requests one by one, as the engine draws them."""
         for plan in self.requests.iter_rows(named=True):
             rater = self.raters[plan["rater_id"]]
-            messages = self._messages(rater, plan["dataset"], plan["item_id"])
-            stored = messages_json(messages) if messages else None
-            self.pending[plan["request_id"]] = _Asked(plan, rater, stored)
+            shown = self.renderer.render(rater, plan["dataset"], plan["item_id"])
+            stored = messages_json(shown.messages) if shown.messages else None
+            self.pending[plan["request_id"]] = _Asked(plan, rater, stored, shown.exemplar_ids)
             self.n_taken += 1
             yield RenderedRequest(
-                plan["request_id"], rater, plan["dataset"], plan["item_id"], plan["replicate"], messages, ()
+                request_id=plan["request_id"],
+                rater=rater,
+                dataset=plan["dataset"],
+                item_id=plan["item_id"],
+                replicate=plan["replicate"],
+                attempt=plan["attempt"],
+                messages=shown.messages,
+                choices=shown.choices,
             )
 
     def settle(self, completion: Completion) -> tuple[ResponseRow, str | None]:
@@ -165,7 +179,7 @@ class _Asking:
             completion_tokens=completion.completion_tokens,
             latency_seconds=completion.latency_seconds,
             option_logprobs=None if options is None else canonical_json(dict(options)),
-            exemplar_ids=None,
+            exemplar_ids=canonical_json(list(asked.exemplar_ids)) if asked.exemplar_ids else None,
             engine=self.engine.kind,
             engine_version=self.engine.version,
             engine_flags=self.flags,
@@ -174,19 +188,13 @@ class _Asking:
         )
         return row, asked.messages
 
-    def _messages(self, rater: Rater, dataset: str, item_id: str) -> tuple[Message, ...]:
-        if rater.condition is None or rater.row.template_version is None:
-            return ()
-        spec = self.registry.bank_of(dataset).datasets[dataset]
-        labels = tuple(self.registry.label_sets[spec.label_set].labels) if spec.label_set else ()
-        view = PromptView(
-            item=self.views[dataset].item(dataset, item_id, rater.condition.option_rotation),
-            labels=labels,
-            exemplars=(),
-            persona=rater.condition.persona,
-            strategy=rater.condition.strategy,
-        )
-        return render(load_template(rater.row.template_version, spec.response_kind), view)
+
+def _in_prefix_order(requests: pl.DataFrame, banks: Mapping[str, BankFrames]) -> pl.DataFrame:
+    """Put requests of one rater and testlet next to each other: their prompts begin alike."""
+    testlets = pl.concat([bank.items.select("dataset", "item_id", "testlet_id") for bank in banks.values()])
+    return requests.join(testlets, on=["dataset", "item_id"], how="left").sort(
+        "rater_id", "dataset", "testlet_id", "item_id", "replicate"
+    )
 
 
 def _source(rater: Rater, dataset: str) -> ModelSpec | RecordedSpec:

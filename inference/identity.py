@@ -1,6 +1,6 @@
 """What makes two things the same: hashes and composite ids.
 
-Every hash and every composite id of the project is made here, in one way. Holds no knowledge of files, models or prompts.
+Every hash and every composite id of the project is made here, in one way. Knows no models and no prompts.
 """
 
 import hashlib

@@ -1,13 +1,12 @@
 """The journal: attempts in immutable Parquet files, written so that a kill at any instant leaves whole files only.
 
-Each rater has a folder; a chunk is written under a temporary name, synced, renamed, and its folder synced. Knows nothing
-of the warehouse that will take the chunks in.
+Each rater has a folder; a chunk is written under a temporary name, synced, renamed, and its folder synced. Knows no
+warehouse.
 """
 
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -38,7 +37,7 @@ class Journal:
         self._oldest = time.monotonic()
 
     def append(self, rows: Sequence[tuple[ResponseRow, str | None]]) -> None:
-        """Take attempts with their messages; chunks that are full, or all when the oldest row has waited too long, are written.
+        """Take attempts with their messages; write chunks that are full, and all where the oldest row has waited long.
 
         ``chunk_id`` of the rows is filled in when they are written.
         """
@@ -64,7 +63,7 @@ class Journal:
             return
         # named by content: the same attempts written twice are the same chunk
         chunk_id = hash_of(sorted(row.attempt_id for row, _ in waiting))[:32]
-        frame = frame_of(ResponseRow, (replace(row, chunk_id=chunk_id) for row, _ in waiting))
+        frame = frame_of(ResponseRow, (row for row, _ in waiting)).with_columns(chunk_id=pl.lit(chunk_id))
         messages = pl.Series("messages", [text for _, text in waiting], dtype=pl.String)
         folder = self.folder / encode_file_name(rater_id)
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,10 +102,9 @@ def validate_chunk(path: Path) -> None:
                 f"{path}: column {column.name!r} is {found.get(column.name)}, expected {CHUNK_SCHEMA[column.name]}; "
                 "the file was written by another version, move it out of the journal"
             )
-    if set(found) != set(CHUNK_SCHEMA):
-        raise ChunkError(
-            f"{path}: unexpected columns {sorted(set(found) ^ set(CHUNK_SCHEMA))}; move it out of the journal"
-        )
+    unexpected = sorted(set(found) - set(CHUNK_SCHEMA))
+    if unexpected or "messages" not in found:
+        raise ChunkError(f"{path}: columns {unexpected or ['messages']} do not fit; move it out of the journal")
 
 
 def _sync_folder(folder: Path) -> None:

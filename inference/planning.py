@@ -48,7 +48,7 @@ def plan_requests(registry: Registry, banks: Mapping[str, BankFrames]) -> pl.Dat
     SourceError
         A recorded file holds items that its data set lacks.
     """
-    parts = []
+    parts: list[pl.DataFrame] = []
     for wanted in _wanted(registry, resolve_raters(registry)):
         items = banks[registry.bank_of(wanted.dataset).name].items
         parts.extend(_requests(registry, wanted, items))
@@ -137,7 +137,7 @@ def _recorded_contents(wanted: _Wanted, items: pl.DataFrame, item_ids: Sequence[
 
 
 def _frame(wanted: _Wanted, replicate: int, item_ids: pl.Series, contents: list[str]) -> pl.DataFrame:
-    """Build the rows of one replicate; the ids equal :func:`inference.identity.request_id_of` at a tenth of its cost."""
+    """Build one replicate's rows; the ids equal :func:`inference.identity.request_id_of` at a tenth of its cost."""
     rater_id = wanted.rater.row.rater_id
     before = canonical_json([rater_id, wanted.dataset])[:-1]
     request_ids = [

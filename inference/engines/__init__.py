@@ -6,11 +6,11 @@ Each engine's heavy libraries are imported when it is opened, so that start-up s
 from collections.abc import Mapping
 from pathlib import Path
 
-from inference.engines.base import Completion, Engine, RenderedRequest, failed
+from inference.engines.base import Completion, Deferred, Engine, RenderedRequest, failed
 from inference.registry import ModelSpec, RecordedSpec, Registry
 from inference.sources import BankFrames
 
-__all__ = ["Completion", "Engine", "RenderedRequest", "failed", "open_engine"]
+__all__ = ["Completion", "Deferred", "Engine", "RenderedRequest", "failed", "open_engine"]
 
 
 def open_engine(

@@ -29,6 +29,8 @@ class RenderedRequest:
     """Item asked about."""
     replicate: int
     """Replicate; engines that sample mix it into their seed."""
+    attempt: int
+    """Number of the attempt, from 1."""
     messages: tuple[Message, ...]
     """Rendered messages; empty for recorded responses."""
     choices: tuple[str, ...]
@@ -59,6 +61,10 @@ class Completion:
     """Seconds from asking to answer, where the engine tells."""
     option_logprobs: Mapping[str, float] | None = None
     """Log-probability per option, where asked for."""
+
+
+class Deferred(Exception):  # noqa: N818 - nothing has failed
+    """Raised by an engine that has handed its requests over and will have the answers at a later run."""
 
 
 class Engine(Protocol):

@@ -6,7 +6,7 @@ Knows files, names and references between entries. What an entry may hold is dec
 import difflib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -26,6 +26,7 @@ KINDS: dict[str, type[Entry]] = {
 """Kind of entry -> its shape. A kind's entries stand in ``<kind>.yml`` or in any file of the folder ``<kind>/``."""
 
 E = TypeVar("E", bound=Entry)
+S = TypeVar("S", BankSpec, RecordedSpec)
 
 
 class RegistryError(ValueError):
@@ -103,8 +104,8 @@ def load_registry(folders: Sequence[Path], data: Path | None) -> Registry:
         to does not exist, or a file that is named is missing.
     """
     found = {kind: _entries(kind, folders) for kind in KINDS}
-    banks, no_banks = _usable("banks", typing.cast("dict[str, BankSpec]", found["banks"]), data)
-    recorded, no_recorded = _usable("recorded", typing.cast("dict[str, RecordedSpec]", found["recorded"]), data)
+    banks, no_banks = _usable(typing.cast("dict[str, BankSpec]", found["banks"]), data)
+    recorded, no_recorded = _usable(typing.cast("dict[str, RecordedSpec]", found["recorded"]), data)
     out_of_reach = {ds for name in no_banks for ds in typing.cast(BankSpec, found["banks"][name]).datasets}
     studies = typing.cast("dict[str, StudySpec]", found["studies"])
     no_studies = {
@@ -152,7 +153,8 @@ def check_references(registry: Registry, all_banks: Mapping[str, BankSpec]) -> N
     for study in registry.studies.values():
         for dataset_name in study.datasets:
             _must_exist(study, "datasets", dataset_name, datasets)
-    for entry in (*registry.banks.values(), *registry.recorded.values()):
+    sources: list[BankSpec | RecordedSpec] = [*registry.banks.values(), *registry.recorded.values()]
+    for entry in sources:
         for file in _files(entry):
             if not registry.path_of(entry, file).is_file():
                 raise RegistryError(
@@ -174,10 +176,10 @@ def _files(entry: BankSpec | RecordedSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(table.file for table in tables))
 
 
-def _usable(kind: str, entries: dict[str, Any], data: Path | None) -> tuple[dict[str, Any], dict[str, str]]:
-    """Split entries into usable ones and those that need outside data; recorded files follow their bank's root."""
+def _usable(entries: Mapping[str, S], data: Path | None) -> tuple[dict[str, S], dict[str, str]]:
+    """Split entries into usable ones and, with a reason each, those that need outside data."""
     if data is not None:
-        return entries, {}
+        return dict(entries), {}
     reasons = {
         name: "needs THETAHOUSE_DATA, the folder with outside data" for name, e in entries.items() if e.root == "data"
     }
@@ -185,8 +187,6 @@ def _usable(kind: str, entries: dict[str, Any], data: Path | None) -> tuple[dict
 
 
 def _with_fingerprint(registry: Registry) -> Registry:
-    from dataclasses import replace
-
     kinds = {kind: getattr(registry, kind) for kind in KINDS}
     described = {
         kind: {name: entry.model_dump(mode="json", exclude={"yaml"}) for name, entry in sorted(entries.items())}
@@ -218,8 +218,9 @@ def _yaml_files(kind: str, folders: Sequence[Path]) -> Iterator[Path]:
 class _Loader(yaml.SafeLoader):
     """Safe YAML in which keys are text and stand once; `007:` stays `007`, and no key is lost in silence."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        result: dict[Any, Any] = {}
+    def mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
+        """Build a mapping from its nodes."""
+        result: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = key_node.value
             if key in result:
@@ -228,9 +229,7 @@ class _Loader(yaml.SafeLoader):
         return result
 
 
-_Loader.add_constructor(
-    yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, lambda loader, node: loader.construct_mapping(node)
-)
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _Loader.mapping)
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _id_column(table: TextTable, dataset: str, known: set[str]) -> str:
     }
     best = max(shares, key=lambda column: shares[column])
     if shares[best] <= 0.5:
-        seen = some([cell for cell in table.column(table.columns[0])[:3]])
+        seen = some(table.column(table.columns[0])[:3])
         raise SourceError(
             f"{table.path}: no column holds ids of data set {dataset}; ids there look like {some(sorted(known)[:3])}, "
             f"the file's first column {table.columns[0]!r} holds {seen}; name the id column, or the right data set"

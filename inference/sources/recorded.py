@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from inference.identity import encode_id
 from inference.registry import RecordedSpec, Registry
-from inference.sources.banks import composite_ids, read_table, unique_ids
+from inference.sources.described import composite_ids, read_table, unique_ids
 from inference.sources.tables import SourceError, TextTable, some
 
 

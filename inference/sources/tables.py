@@ -1,6 +1,6 @@
 """Text tables: any delimited file read without guessing, every cell as text.
 
-The only place that opens a delimited file. Knows encodings, delimiters, quotes and line numbers; knows nothing of items,
+The only place that opens a delimited file. Knows encodings, delimiters, quotes and line numbers, not items,
 raters or golds. A cell is never a number, a date or a null here: `007` stays `007` and a blank stays ``""``.
 """
 
