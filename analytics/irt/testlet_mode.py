@@ -107,7 +107,7 @@ def find_mode(cells: Cells, scales: Scales, start: Point, *, tolerance: float, m
         norm = gradient_norm(cells, scales, point, sums)
         if norm <= tolerance or iteration == max_iterations:
             return Mode(point, norm, iteration, norm <= tolerance)
-        point = _step_raters(cells, scales, point, sums)
+        point = step_raters(cells, scales, point, sums)
         sums = cell_sums(cells, point.b, point.s)
         point = _shift(cells, scales, _step_items(cells, scales, point, sums))
     raise AssertionError("the loop returns")
@@ -138,7 +138,7 @@ def gradient_norm(cells: Cells, scales: Scales, point: Point, sums: CellSums) ->
     return max(float(np.max(np.abs(part))) for part in (g.theta, g.u, g.b, np.array([g.mean_b])))
 
 
-def _step_raters(cells: Cells, scales: Scales, point: Point, sums: CellSums) -> Point:
+def step_raters(cells: Cells, scales: Scales, point: Point, sums: CellSums) -> Point:
     """One Newton step of every rater: theta by the Schur complement of its u, then the u."""
     g = gradient(cells, scales, point, sums)
     kept = 1.0 / (1.0 + scales.u**2 * sums.info_rt)  # share of the information that is left to theta
