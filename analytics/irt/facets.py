@@ -1,0 +1,297 @@
+"""Many-facet Rasch model: persons rated by raters on items (and whatever else), by index.
+
+Holds the container of ratings, the front and the result. There is no design matrix: a rating knows the level of each
+facet by its code, and memory grows with the ratings. The likelihood is in ``facets_likelihood``.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components
+
+from analytics.irt.design import Finding
+from analytics.irt.facets_likelihood import FacetsSolution, Layout, maximise_facets
+from analytics.irt.reading import first_seen
+from analytics.irt.responses import FloatArray, IntArray
+from analytics.literals import check_option
+
+Steps = Literal["common", "first_facet"]
+"""One rating scale for all ratings (Andrich 1978), or one for each level of the first facet (Masters 1982)."""
+
+FacetsSeMethod = Literal["observed", "cross_product", "none"]
+"""Curvature by two passes a parameter, outer products of the persons' scores, or no standard errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """Ratings in long form.
+
+    Attributes
+    ----------
+    person_ids
+        Labels of what is measured.
+    persons
+        Shape (n_ratings,), position of each rating's person.
+    facets
+        Names of the facets; the first carries the location of the scale.
+    level_ids
+        Labels of the levels of each facet.
+    codes
+        Shape (n_facets, n_ratings), position of each rating's level.
+    values
+        Shape (n_ratings,), whole grades from 0.
+    """
+
+    person_ids: tuple[str, ...]
+    persons: IntArray
+    facets: tuple[str, ...]
+    level_ids: tuple[tuple[str, ...], ...]
+    codes: IntArray
+    values: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class FacetEstimates:
+    """Levels of one facet: the higher the estimate, the more severe the rater or the harder the item.
+
+    Attributes
+    ----------
+    name, level_ids
+        Facet and its levels.
+    estimate, se
+        Shape (n_levels,); NaN with a reason.
+    n_ratings
+        Shape (n_levels,).
+    reason
+        Why there is no estimate, empty where there is one.
+    """
+
+    name: str
+    level_ids: tuple[str, ...]
+    estimate: FloatArray
+    se: FloatArray
+    n_ratings: IntArray
+    reason: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FacetsFit:
+    """Result of a many-facet fit.
+
+    Attributes
+    ----------
+    facets
+        Estimates, in the order of the input.
+    scores
+        Original grade of each category; unused grades are left out and named in the findings.
+    steps
+        Shape (n_scales, n_categories - 1): step difficulties, mean 0 within a scale, NaN-padded.
+    sd_theta, sd_theta_se
+        Standard deviation of the persons.
+    person_ids, theta, theta_se
+        Posterior mean and standard deviation of each person; NaN without a rating.
+    log_likelihood, n_parameters, n_ratings
+        Marginal log-likelihood over N(0, sd^2), free parameters and ratings used or at an infinite limit.
+    identification, se_method, is_converged, message, n_iterations, gradient_norm, findings
+        As in :class:`analytics.irt.fit_result.IrtFit`.
+    """
+
+    facets: tuple[FacetEstimates, ...]
+    scores: tuple[int, ...]
+    steps: FloatArray
+    sd_theta: float
+    sd_theta_se: float
+    person_ids: tuple[str, ...]
+    theta: FloatArray
+    theta_se: FloatArray
+    log_likelihood: float
+    n_parameters: int
+    n_ratings: int
+    identification: str
+    se_method: FacetsSeMethod
+    is_converged: bool
+    message: str
+    n_iterations: int
+    gradient_norm: float
+    findings: tuple[Finding, ...]
+
+
+def ratings_from_labels(
+    persons: Sequence[Hashable], facets: Mapping[str, Sequence[Hashable]], values: ArrayLike
+) -> Ratings:
+    """Build ratings from labels, one entry a rating; NaN grades are left out.
+
+    Raises
+    ------
+    ValueError
+        If there is no facet, lengths differ or a grade is not a whole number from 0.
+    """
+    grades = np.asarray(values, dtype=np.float64)
+    if not facets or any(len(labels) != len(grades) for labels in (persons, *facets.values())):
+        raise ValueError(f"each of {('person', *facets)} needs one label for each of the {len(grades)} grades")
+    seen = ~np.isnan(grades)
+    if np.any((grades[seen] < 0) | (grades[seen] != np.floor(grades[seen]))):
+        raise ValueError("grades must be whole numbers from 0; multiply half points by 2")
+    person_ids, codes = first_seen(persons)
+    levels = [first_seen(labels) for labels in facets.values()]
+    table = np.stack([level_codes for _, level_codes in levels])[:, seen]
+    ids = tuple(level_ids for level_ids, _ in levels)
+    return Ratings(person_ids, codes[seen], tuple(facets), ids, table, grades[seen].astype(np.int64))
+
+
+def fit_facets(
+    ratings: Ratings,
+    *,
+    steps: Steps = "common",
+    se_method: FacetsSeMethod = "observed",
+    n_nodes: int = 41,
+    tolerance: float = 1e-5,
+    max_iterations: int = 500,
+) -> FacetsFit:
+    """Fit log(P_k / P_{k-1}) = theta - sum of the facets' levels - step_k with theta ~ N(0, sd^2) (Linacre 1989).
+
+    Parameters
+    ----------
+    ratings
+        See :func:`ratings_from_labels`.
+    steps
+        See :data:`Steps`.
+    se_method
+        See :data:`FacetsSeMethod`.
+    n_nodes
+        Nodes of the rule on [-6, 6] standard deviations.
+    tolerance, max_iterations
+        As in :func:`analytics.irt.marginal.maximise`.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two grades are in use.
+    """
+    check_option("steps", steps, Steps)
+    check_option("se_method", se_method, FacetsSeMethod)
+    scores, values = np.unique(ratings.values, return_inverse=True)
+    if len(scores) < 2:
+        raise ValueError("fewer than two different grades are in use; there is nothing to fit")
+    extreme, kept = _extreme_levels(ratings, values, len(scores) - 1)
+    if not kept.any():
+        raise ValueError("every rating belongs to a level that always gives the lowest or always the highest grade")
+    layout = Layout.build(
+        persons=ratings.persons[kept],
+        codes=ratings.codes[:, kept],
+        values=values[kept],
+        n_persons=len(ratings.person_ids),
+        n_levels=tuple(map(len, ratings.level_ids)),
+        has_own_steps=steps == "first_facet",
+    )
+    found = maximise_facets(layout, n_nodes, tolerance, max_iterations, se_method)
+    return _facets_result(ratings, scores, extreme, layout, found, se_method, tolerance)
+
+
+def _extreme_levels(ratings: Ratings, values: IntArray, top: int) -> tuple[list[IntArray], IntArray]:
+    """Return -1, 0 or 1 for each level (always lowest, neither, always highest) and which ratings remain.
+
+    A level at an extreme has an infinite estimate and contributes 0 at that limit, so its ratings leave; this can make
+    others extreme, hence the loop.
+    """
+    kept = np.ones(len(values), dtype=bool)
+    extreme = [np.zeros(len(ids), dtype=np.int64) for ids in ratings.level_ids]
+    while True:
+        changed = False
+        for facet, codes in enumerate(ratings.codes):
+            n = np.bincount(codes[kept], minlength=len(extreme[facet]))
+            total = np.bincount(codes[kept], weights=values[kept], minlength=len(extreme[facet]))
+            sign = np.where(n == 0, 0, np.where(total == 0, -1, np.where(total == top * n, 1, 0)))
+            if sign.any():
+                extreme[facet] = np.where(sign != 0, sign, extreme[facet])
+                kept &= sign[codes] == 0
+                changed = True
+        if not changed:
+            return extreme, kept
+
+
+def _facets_result(
+    ratings: Ratings,
+    scores: IntArray,
+    extreme: list[IntArray],
+    layout: Layout,
+    found: FacetsSolution,
+    se_method: FacetsSeMethod,
+    tolerance: float,
+) -> FacetsFit:
+    """Put labels, reasons and findings to the numbers."""
+    texts = {-1: "only lowest grades: infinitely severe", 1: "only highest grades: infinitely lenient", 0: "no rating"}
+    facets = []
+    for f, name in enumerate(ratings.facets):
+        n = np.bincount(ratings.codes[f], minlength=len(ratings.level_ids[f])).astype(np.int64)
+        has = layout.n_used[f] > 0
+        estimate, se = np.where(has, found.levels[f], np.nan), np.where(has, found.levels_se[f], np.nan)
+        reason = tuple("" if ok else texts[int(sign)] for ok, sign in zip(has, extreme[f], strict=True))
+        facets.append(FacetEstimates(name, ratings.level_ids[f], estimate, se, n, reason))
+    is_converged = found.gradient_norm <= max(10 * tolerance, 1e-4)
+    return FacetsFit(
+        facets=tuple(facets),
+        scores=tuple(scores.tolist()),
+        steps=found.steps,
+        sd_theta=found.sd_theta,
+        sd_theta_se=found.sd_theta_se,
+        person_ids=ratings.person_ids,
+        theta=found.theta,
+        theta_se=found.theta_se,
+        log_likelihood=found.log_likelihood,
+        n_parameters=layout.n_free,
+        n_ratings=len(ratings.values),
+        identification=(
+            f"theta ~ N(0, sd^2); levels of {ratings.facets[0]} free, of every other facet mean 0; steps mean 0"
+        ),
+        se_method=se_method,
+        is_converged=is_converged,
+        message="converged" if is_converged else f"gradient {found.gradient_norm:.2g} standard errors from 0",
+        n_iterations=found.n_iterations,
+        gradient_norm=found.gradient_norm,
+        findings=_facets_findings(ratings, scores, tuple(facets), found, se_method),
+    )
+
+
+def _facets_findings(
+    ratings: Ratings,
+    scores: IntArray,
+    facets: tuple[FacetEstimates, ...],
+    found: FacetsSolution,
+    se_method: FacetsSeMethod,
+) -> tuple[Finding, ...]:
+    """Return what the ratings or the fit cannot tell."""
+    findings = []
+    gaps = tuple(str(k) for k in range(int(scores[0]), int(scores[-1])) if k not in scores)
+    if gaps:
+        said = f"grade(s) {', '.join(gaps)} never given: those in use are renumbered"
+        findings.append(Finding("unused_categories", gaps, said))
+    for facet in facets:
+        names = tuple(label for label, why in zip(facet.level_ids, facet.reason, strict=True) if why)
+        if names:
+            said = f"{len(names)} level(s) of {facet.name} without a finite estimate ({', '.join(names[:5])})"
+            findings.append(Finding("constant_items", names, said))
+    n_blocks = _rating_blocks(ratings)
+    if n_blocks > 1:
+        said = (
+            f"the ratings fall into {n_blocks} blocks that share no person, rater or item: only the assumption of one "
+        )
+        findings.append(Finding("disconnected", (), said + "ability distribution makes them comparable"))
+    if se_method != "none" and not found.has_errors:
+        said = "the information matrix is not positive definite: facets are confounded, no standard errors"
+        findings.append(Finding("information", (), said))
+    return tuple(findings)
+
+
+def _rating_blocks(ratings: Ratings) -> int:
+    """Return the number of connected blocks of persons and levels that occur in a rating."""
+    starts = np.cumsum([len(ratings.person_ids), *map(len, ratings.level_ids)])
+    nodes = [ratings.persons, *(codes + starts[f] for f, codes in enumerate(ratings.codes))]
+    ends = np.concatenate(nodes[1:])
+    edges = (np.ones(len(ends), dtype=np.int8), (np.tile(nodes[0], len(nodes) - 1), ends))
+    _, block = connected_components(sp.csr_array(edges, shape=(starts[-1], starts[-1])), directed=False)
+    return len(np.unique(block[np.concatenate(nodes)]))
