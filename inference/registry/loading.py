@@ -258,7 +258,8 @@ def _validated(shape: type[E], path: Path, name: str, body: Any) -> E:
 
 def _explain(shape: type[BaseModel], problem: ValidationError) -> str:
     """Put the first validation error into one line."""
-    first = problem.errors(include_url=False)[0]
+    # an unknown key first: where a key is misspelt the right one is missing too
+    first = min(problem.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
     place = "".join(f".{part}" for part in first["loc"])
     if first["type"] == "extra_forbidden":
         allowed = [key for key in _fields_at(shape, first["loc"][:-1]) if key not in {"name", "yaml"}]

@@ -71,7 +71,7 @@ def read_bank(bank: BankSpec, registry: Registry) -> BankFrames:
     for name, dataset in bank.datasets.items():
         build = ItemBuilder(bank, name, registry, load_id, testlets, references)
         built = [build(item) for item in items]
-        golds = [(row.item_id, row.gold_label, row.gold_score, row.answer_key) for row in built]
+        golds = sorted((row.item_id, row.gold_label, row.gold_score, row.answer_key) for row in built)
         described.append(dataset_row(bank, name, load_id, hash_of(golds)))
         rows.extend(built)
         if dataset.response_kind == "choice":

@@ -144,5 +144,5 @@ def _records(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[
             line = reader.line_num + 1
     except csv.Error as problem:
         raise SourceError(
-            f"{path}, line {line}: {problem}; look for a quote that is not closed or doubled"
+            f"{path}, line {line}: {problem}; close or double the quote that opens there"
         ) from problem

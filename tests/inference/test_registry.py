@@ -1,0 +1,73 @@
+import pytest
+
+from inference.registry import RegistryError, load_registry
+from orchestration.settings import SHIPPED_REGISTRY
+
+
+def test_the_shipped_registry_is_usable_without_outside_data():
+    registry = load_registry([SHIPPED_REGISTRY], None)
+    assert {"demo", "demo_reading"} <= set(registry.banks)
+    assert {"demo_grading", "demo_reading"} <= set(registry.studies)
+    missing = {entry.name: entry.reason for entry in registry.unavailable}
+    assert {"beetle", "scientsbank", "sgrades", "sgrades_beetle_3way"} <= set(missing)
+    assert all("THETAHOUSE_DATA" in reason for reason in missing.values())
+
+
+def test_outside_data_makes_its_entries_usable(data_dir):
+    registry = load_registry([SHIPPED_REGISTRY], data_dir)
+    assert {"beetle", "scientsbank"} <= set(registry.banks)
+    assert not registry.unavailable
+
+
+def test_the_fingerprint_follows_content_and_not_place(folder, change, load, tmp_path):
+    before = load()[0].fingerprint
+    moved = tmp_path / "elsewhere"
+    folder.rename(moved)
+    assert load_registry([moved], None).fingerprint == before
+    moved.rename(folder)
+    change("recorded/grades.csv", "right", "half")
+    assert load()[0].fingerprint != before
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        ("models/overlap.yml", "family:", "famly:", r"overlap\.yml: overlap\.famly: unknown key 'famly' \(did you mean 'family'\?\)"),
+        ("banks/tiny.yml", "item_text:", "itemtext:", r"tiny\.items\.itemtext: unknown key .*did you mean 'item_text'"),
+        ("banks/tiny.yml", "label_set: three", "label_set: thre", r"unknown name 'thre' \(did you mean 'three'\?\)"),
+        ("banks/tiny.yml", "  licence: Apache-2.0\n", "", r"tiny\.licence: this key is missing"),
+        ("banks/tiny.yml", "title: Tiny", "title: 3", r"tiny\.title: .*found 3; put text in quotes"),
+        ("banks/tiny.yml", "paradigm: asag", "paradigm: quiz", r"tiny\.paradigm: .*'aes', 'asag' or 'mcq'"),
+        ("banks/tiny.yml", "answers.csv", "gone.csv", r"no such file .*gone\.csv"),
+        ("studies/grading.yml", "tiny_scores", "tiny_score", "did you mean 'tiny_scores'"),
+        ("models/overlap.yml", 'revision: "1"', "revision: main", "revision 'main' moves"),
+        ("models/overlap.yml", "  title: Overlap", "  title: [", "not valid YAML"),
+        ("models/overlap.yml", "  family: lexical", "  family: a\n  family: b", "key 'family' stands twice"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_file_key_and_remedy(change, load, name, old, new, message):
+    change(name, old, new)
+    with pytest.raises(RegistryError, match=message) as caught:
+        load()
+    assert "\n" not in str(caught.value)
+    assert ".yml" in str(caught.value)
+
+
+def test_the_same_name_twice_names_both_files(folder, tmp_path):
+    own = tmp_path / "own" / "models"
+    own.mkdir(parents=True)
+    (own / "mine.yml").write_text((folder / "models/overlap.yml").read_text())
+    with pytest.raises(RegistryError, match=r"mine\.yml: models entry 'overlap' is also in .*overlap\.yml"):
+        load_registry([folder, own.parent], None)
+
+
+def test_names_that_look_like_numbers_stay_text(change, load):
+    change("models/overlap.yml", "    recall:", "    007:")
+    registry, _ = load()
+    assert "007" in registry.models["overlap"].conditions
+
+
+def test_an_entry_that_needs_outside_data_is_unavailable_and_not_wrong(change, load):
+    change("recorded/old.yml", "  collection: old", "  collection: old\n  root: data")
+    registry, _ = load()
+    assert [(entry.kind, entry.name) for entry in registry.unavailable] == [("recorded", "old_grades")]
