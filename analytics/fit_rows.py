@@ -4,7 +4,7 @@ Holds the mapping from results to the declared columns, and the warnings that on
 statistics, nor the order in which a dataset is worked through (`tables`).
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ from analytics.ctt.items import item_statistics
 from analytics.irt.testlet_result import TestletFit, TestletOptions
 from analytics.literals import MissingPolicy
 from analytics.matrix import FloatArray, IntArray, ResponseMatrix
+from analytics.resampling.recovery import Comparison
 
 IRT_MODEL = "1pl_testlet"
 """Name of the model in `irt_fits`."""
@@ -160,3 +161,9 @@ def effects_frame(head: FitHead, matrix: ResponseMatrix, fit: TestletFit) -> pl.
             schema_overrides={"rater_id": pl.String, "testlet_id": pl.String},
         ).with_columns(fit_id=pl.lit(head.fit_id), dataset=pl.lit(head.dataset))
     )
+
+
+def comparison_frame(table: schemas.Table, head: FitHead, comparisons: list[Comparison]) -> pl.DataFrame:
+    """Rows of `parameter_recovery` or `split_half`."""
+    rows = [{"fit_id": head.fit_id, "dataset": head.dataset} | asdict(comparison) for comparison in comparisons]
+    return table.frame(pl.DataFrame(rows, schema=table.schema))

@@ -197,6 +197,34 @@ CONFUSION_BY_DIFFICULTY = Table(
     ),
 )  # fmt: skip
 
+
+def _comparison(name: str, description: str, design: str) -> Table:
+    return Table(
+        name,
+        description,
+        ("fit_id", "parameter", "design", "replicate"),
+        (
+            _FIT_ID, _DATASET, _text("parameter", "theta or b"), _text("design", design),
+            _count("replicate", "Simulation or split, from 0"), _count("n", "Values compared"),
+            _float("pearson_r", "Correlation; null without spread"), _float("rmse", "Root mean squared difference"),
+            _float("slope", "Slope of truth on estimate, 1 where calibrated; null for halves"),
+            _float("spearman_brown", "Reliability of the whole; null for recovery"),
+        ),
+    )  # fmt: skip
+
+
+PARAMETER_RECOVERY = _comparison(
+    "parameter_recovery",
+    "Refits of simulated responses, one row per fit, parameter, design and replicate",
+    "fitted_parameters (truth is the estimates) or drawn_parameters (truth drawn from the estimated distributions)",
+)
+
+SPLIT_HALF = _comparison(
+    "split_half",
+    "Refits of disjoint halves, one row per fit, parameter, design and replicate",
+    "items_by_testlet (for theta) or raters_by_model (for b)",
+)
+
 PSYCHOMETRICS: dict[str, Table] = {
     table.name: table
     for table in (
@@ -208,6 +236,8 @@ PSYCHOMETRICS: dict[str, Table] = {
         RATER_BINS,
         RATER_SLOPES,
         CONFUSION_BY_DIFFICULTY,
+        PARAMETER_RECOVERY,
+        SPLIT_HALF,
     )
 }
 """Every table of the ``psychometrics`` schema by name."""

@@ -12,11 +12,21 @@ import polars as pl
 
 from analytics import schemas
 from analytics.difficulty import difficulty_bins
-from analytics.fit_rows import IRT_MODEL, FitHead, ctt_frame, effects_frame, fit_frame, items_frame, raters_frame
+from analytics.fit_rows import (
+    IRT_MODEL,
+    FitHead,
+    comparison_frame,
+    ctt_frame,
+    effects_frame,
+    fit_frame,
+    items_frame,
+    raters_frame,
+)
 from analytics.irt.testlet import fit_testlet
-from analytics.irt.testlet_result import TestletOptions
+from analytics.irt.testlet_result import TestletFit, TestletOptions
 from analytics.literals import MissingPolicy
 from analytics.matrix import ResponseMatrix, scatter_responses
+from analytics.resampling.recovery import Comparison, parameter_recovery, split_halves
 from analytics.robustness_tables import confusion_frame, robustness_frames
 
 ESTIMATOR_VERSION = 1
@@ -27,6 +37,9 @@ CELL_COLUMNS = ("rater_id", "model", "item_id", "testlet_id", "is_correct", "sta
 
 NOT_ASKED = "not_asked"
 _POLICIES: tuple[MissingPolicy, ...] = ("omit", "incorrect")
+PRIMARY_POLICY: MissingPolicy = "omit"
+"""Policy of the fit that ranks a dataset: missing is missing."""
+
 POOL = "all"
 """Name of the set of all raters."""
 
@@ -41,10 +54,16 @@ class FitOptions:
         Options of the testlet fit.
     n_bins
         Number of difficulty bins.
+    n_replicates
+        Simulations and splits with which the primary fit is checked; 0 leaves the checks out.
+    seed
+        Seed of those.
     """
 
     testlet: TestletOptions = field(default_factory=TestletOptions)
     n_bins: int = 5
+    n_replicates: int = 5
+    seed: int = 20260401
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +78,8 @@ class DatasetTables:
     rater_bins: pl.DataFrame
     rater_slopes: pl.DataFrame
     confusion_by_difficulty: pl.DataFrame
+    parameter_recovery: pl.DataFrame
+    split_half: pl.DataFrame
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Frames by table name."""
@@ -113,7 +134,23 @@ def fit_dataset(
         rows["rater_bins"].append(robust.rater_bins)
         rows["rater_slopes"].append(robust.rater_slopes)
         rows["confusion_by_difficulty"].append(confusion_frame(head.fit_id, dataset, cells, matrix.item_ids, bins))
+        if policy == PRIMARY_POLICY and options.n_replicates > 0:
+            checks = _check_fit(matrix, fit, options)
+            for name, comparisons in checks.items():
+                rows[name].append(comparison_frame(schemas.PSYCHOMETRICS[name], head, comparisons))
     return DatasetTables(**{name: _stack(name, frames) for name, frames in rows.items()})
+
+
+def _check_fit(matrix: ResponseMatrix, fit: TestletFit, options: FitOptions) -> dict[str, list[Comparison]]:
+    """Recovery in both designs, and split halves."""
+    how = {"n_replicates": options.n_replicates, "seed": options.seed}
+    return {
+        "parameter_recovery": [
+            *parameter_recovery(matrix, fit, design="fitted_parameters", **how),
+            *parameter_recovery(matrix, fit, design="drawn_parameters", **how),
+        ],
+        "split_half": split_halves(matrix, fit, **how),
+    }
 
 
 def build_matrix(cells: pl.DataFrame, missing_policy: MissingPolicy) -> ResponseMatrix:
