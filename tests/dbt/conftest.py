@@ -37,6 +37,7 @@ class SmallWarehouse:
         self.path = folder / "warehouse.duckdb"
         self.folder = folder
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in RAW_TABLES}
+        self.removed: list[dict[str, Any]] = []
 
     def add(self, table: str, **values: Any) -> None:
         self.rows[table].append({column.name: None for column in columns(RAW_TABLES[table])} | values)
@@ -130,7 +131,7 @@ class SmallWarehouse:
 
 @pytest.fixture(scope="session")
 def new_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], SmallWarehouse]:
-    """A maker of empty warehouses with the label sets of the demo."""
+    """Return a maker of empty warehouses with the label sets of the demo."""
 
     def make() -> SmallWarehouse:
         warehouse = SmallWarehouse(tmp_path_factory.mktemp("house"))
@@ -142,7 +143,7 @@ def new_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Smal
 
 
 def _scores(warehouse: SmallWarehouse, dataset: str, sets: Mapping[str, tuple[float, float, str, str]]) -> None:
-    """A scored data set with one rater; golds and answers are written in a row, `-` for a blank."""
+    """Add a scored data set with one rater; golds and answers are written in a row, `-` for a blank."""
     items, answers = [], []
     for testlet, (low, high, golds, said) in sets.items():
         for place, (gold, text) in enumerate(zip(golds.split(), said.split(), strict=True)):
@@ -156,7 +157,7 @@ def _scores(warehouse: SmallWarehouse, dataset: str, sets: Mapping[str, tuple[fl
 
 
 def _labels(warehouse: SmallWarehouse, dataset: str, n_items: int) -> None:
-    """A label data set whose three raters err, leave blanks and miss a class, each in its own way."""
+    """Add a label data set whose three raters err, leave blanks and miss a class, each in its own way."""
     labels, random = list(THREE_LABELS), np.random.default_rng(7)
     parts = ["unseen_answers", "unseen_questions"]
     golds = [labels[int(k)] for k in random.integers(0, 3, n_items)]
@@ -165,7 +166,8 @@ def _labels(warehouse: SmallWarehouse, dataset: str, n_items: int) -> None:
         for k, gold in enumerate(golds)
     ]
     warehouse.dataset(dataset, "label", rows, label_set="three")
-    for rater, (right, blank, known) in {"reader": (0.7, 0.0, 3), "sleeper": (0.5, 0.3, 3), "mono": (0.3, 0.1, 1)}.items():
+    habits = {"reader": (0.7, 0.0, 3), "sleeper": (0.5, 0.3, 3), "mono": (0.3, 0.1, 1)}
+    for rater, (right, blank, known) in habits.items():
         for row in rows:
             kind = random.random()
             said = row["gold_label"] if random.random() < right else labels[int(random.integers(0, 3))]
@@ -175,7 +177,7 @@ def _labels(warehouse: SmallWarehouse, dataset: str, n_items: int) -> None:
 
 @pytest.fixture(scope="session")
 def built(new_warehouse: Callable[[], SmallWarehouse]) -> SmallWarehouse:
-    """A warehouse with data sets of every kind, built and tested by dbt once."""
+    """Make a warehouse with data sets of every kind, built and tested by dbt once."""
     warehouse = new_warehouse()
     for rater_id in ("reader", "sleeper", "mono"):
         warehouse.rater(rater_id)
@@ -204,6 +206,6 @@ def built(new_warehouse: Callable[[], SmallWarehouse]) -> SmallWarehouse:
 
 @pytest.fixture(scope="session")
 def manifest(built: SmallWarehouse) -> dict[str, Any]:
-    """What dbt knows of the project."""
+    """Return what dbt knows of the project."""
     found: dict[str, Any] = json.loads((built.folder / "target" / "manifest.json").read_text())
     return found

@@ -157,7 +157,8 @@ def test_choices_have_accuracy_only_and_what_was_not_asked_is_not_wrong(built):
 def test_no_number_is_nan_and_nulls_have_no_rank(built):
     assert built.query("select count(*) from marts.rater_agreement where isnan(coalesce(qwk, pearson_r, 0))") == [(0,)]
     ranks = built.query(
-        "select accuracy, rank_accuracy from marts.leaderboard where dataset in ('labels', 'silent') order by accuracy desc"
+        "select accuracy, rank_accuracy from marts.leaderboard "
+        "where dataset in ('labels', 'silent') order by accuracy desc"
     )
     assert [rank for accuracy, rank in ranks if accuracy is not None] == [1, 2, 3]
     assert [rank for accuracy, rank in ranks if accuracy is None] == [None]

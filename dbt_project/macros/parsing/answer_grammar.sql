@@ -4,6 +4,8 @@ whatever follows on its line; a `loose` one does so only right before a mark; `n
 The patterns are constants, so that each is compiled once.
 -#}
 {% macro statement_pattern(kind) %}
+    {#- a token that is no mark and no punctuation; cheaper to compile than the classes of all letters -#}
+    {%- set word = '[^ <>:=.,;!?\\n]+' %}
     {%- set words = {
         'label': {
             'strict': 'label|classification|category|verdict|class|final answer|etikett',
@@ -21,13 +23,13 @@ The patterns are constants, so that each is compiled once.
             'strict': 'score|grade|marks?|points|rating|punktzahl|punkte|note|puntuación',
             'loose': 'answer|result|evaluation|assessment|prediction|output|verdict|total',
             'nouns': 'score|grade|mark|points|rating|punktzahl|note',
-            'verbs': '(?:rate|give|award|assign|deserve|get|earn|receive|merit|score)s?(?: [\\pL]+){0,4}?'
+            'verbs': '(?:rate|give|award|assign|deserve|get|earn|receive|merit|score)s?(?: ' ~ word ~ '){0,4}?'
         },
         'discrimination': {
             'strict': 'discrimination|discrimination index|correlation|point biserial|estimate|prediction|value',
             'loose': 'answer|result|output|index',
             'nouns': 'discrimination|correlation|estimate|prediction|value|index|answer',
-            'verbs': '(?:estimate|predict|expect)(?: [\\pL]+){0,4}?'
+            'verbs': '(?:estimate|predict|expect)(?: ' ~ word ~ '){0,4}?'
         }
     }[kind] %}
     {%- set fill = [
@@ -39,11 +41,11 @@ The patterns are constants, so that each is compiled once.
     {%- set fill = '(?:(?:' ~ fill ~ ') )*' %}
     {%- set mark = '<[^>]*>(?: outof [0-9]+)?' %}
     {%- set marks = mark ~ '(?: (?:(?:or|and|,|to|vs|versus) )?' ~ mark ~ ')*' %}
-    {%- set lead = '(?: [\\pL\\pN]+){0,3}? (?:[:=\\n] )+' -%}
+    {%- set lead = '(?: ' ~ word ~ '){0,3}? (?:[:=\\n] )+' -%}
     {{ [
         ' (?:(?:' ~ words.strict ~ ')' ~ lead ~ ')+' ~ fill ~ '(?:' ~ marks ~ '|[^\\n]*)',
         ' (?:' ~ words.loose ~ ')' ~ lead ~ fill ~ marks,
-        ' (?:' ~ words.nouns ~ ')(?: [\\pL\\pN]+){0,3}? (?:is|be|was|of|as|=) ' ~ fill ~ marks,
+        ' (?:' ~ words.nouns ~ ')(?: ' ~ word ~ '){0,3}? (?:is|be|was|of|as|=) ' ~ fill ~ marks,
         ' (?:' ~ words.nouns ~ '|boxed|' ~ words.verbs ~ ') ' ~ fill ~ marks,
         '<[^>]*> (?:is|seems|appears) (?:to be )?(?:the )?(?:most )?(?:likely )?(?:correct|right|best) ',
         ' <[^>]*> outof [0-9]+',
@@ -55,8 +57,8 @@ The patterns are constants, so that each is compiled once.
 {% macro is_negated(tokenised) -%}
     regexp_matches(
         {{ tokenised }},
-        ' (?:not|never|isnt|arent|wasnt|cannot|cant|neither|nor|no|without|hardly)(?: [\pL]+){0,2} <[^>]*>'
-        '|<[^>]*> (?:is|was|seems|cannot|cant|isnt)(?: [\pL]+)? (?:not|wrong|incorrect|false|be)'
+        ' (?:not|never|isnt|arent|wasnt|cannot|cant|neither|nor|no|without|hardly)(?: [^ <>]+){0,2} <[^>]*>'
+        '|<[^>]*> (?:is|was|seems|cannot|cant|isnt)(?: [^ <>]+)? (?:not|wrong|incorrect|false|be)'
     )
 {%- endmacro %}
 
@@ -68,7 +70,7 @@ The patterns are constants, so that each is compiled once.
         {{ tokenised }},
         ' (?:im|i am|were|we are) (?:so |very |really )?(?:sorry|unable|not able) '
         '| (?:cannot|cant|can not|couldnt|could not|wont|will not|unable to|not able to|dont|do not)'
-        '(?: [\pL]+)? (?:be )?(?:{{ acts }})(?:e?d|ned)? '
+        '(?: [^ <>]+)? (?:be )?(?:{{ acts }})(?:e?d|ned)? '
         '| as an? (?:ai|language model|artificial intelligence) '
         '| (?:must|have to) decline | (?:impossible|not possible) to '
         '|^ (?:sorry|i apologi[sz]e) | (?:insufficient|not enough) (?:information|context|data) '

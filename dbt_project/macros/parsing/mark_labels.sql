@@ -8,14 +8,19 @@ Mark declared spellings, longest first; blanks are doubled meanwhile, so that ne
 question ("correct? No: ...") is no answer.
 -#}
 {% macro mark_labels(text, synonyms) -%}
+    {%- set spaced = "replace(" ~ tokens(text) ~ ", ' ', '  ')" -%}
     regexp_replace(
         replace(
             list_reduce(
                 {{ synonyms }},
-                lambda marked, entry: replace(
-                    marked, split_part(entry, '>', 1), ' <' || split_part(entry, '>', 2) || '> '
-                ),
-                replace({{ tokens(text) }}, ' ', '  ')
+                lambda marked, entry: case
+                    when contains(marked, split_part(entry, '>', 1))
+                        then replace(
+                            marked, split_part(entry, '>', 1), ' <' || split_part(entry, '>', 2) || '> '
+                        )
+                    else marked
+                end,
+                {{ spaced }}
             ),
             '  ', ' '
         ),
