@@ -15,7 +15,7 @@ import polars as pl
 from inference.engines import Completion, Deferred, Engine, RenderedRequest, failed, open_engine
 from inference.identity import attempt_id_of, canonical_json, hash_of
 from inference.landing import Journal
-from inference.prompts import messages_json
+from inference.prompts import TemplateError, messages_json
 from inference.raters import Rater, resolve_raters
 from inference.registry import ModelSpec, RecordedSpec, Registry
 from inference.rendering import Renderer
@@ -96,13 +96,11 @@ def ask(
     """
     started = time.monotonic()
     engine = engine or open_engine(model, registry, banks, cache)
-    asking = _Asking(engine, registry, banks, _in_prefix_order(requests, banks))
-    n_errors, crash, is_deferred = 0, None, False
+    asking = _Asking(engine, registry, banks, journal, progress)
+    crash, is_deferred = None, False
     try:
-        for completion in engine.complete(asking.rendered()):
-            n_errors += completion.error_kind is not None
-            journal.append([asking.settle(completion)])
-            progress(1)
+        for completion in engine.complete(asking.rendered(_in_prefix_order(requests, banks))):
+            asking.settle(completion)
     except Deferred:
         is_deferred = True
     except Exception as problem:
@@ -111,36 +109,49 @@ def ask(
         engine.close()
     n_deferred = len(asking.pending) if is_deferred else 0
     for request_id in [] if is_deferred else list(asking.pending):
-        n_errors += 1
         reason = crash or "the engine ended without an answer"
-        journal.append([asking.settle(failed(request_id, "retryable", "engine_stopped", reason))])
-        progress(1)
+        asking.settle(failed(request_id, "retryable", "engine_stopped", reason))
     journal.flush()
-    n_answered = asking.n_taken - n_deferred
-    return AskSummary(n_answered, n_answered - n_errors, n_errors, n_deferred, time.monotonic() - started, crash)
+    return AskSummary(
+        n_asked=asking.n_ok + asking.n_errors,
+        n_ok=asking.n_ok,
+        n_errors=asking.n_errors,
+        n_deferred=n_deferred,
+        seconds=time.monotonic() - started,
+        crash=crash,
+    )
 
 
 class _Asking:
     """Requests on their way to an engine and back."""
 
     def __init__(
-        self, engine: Engine, registry: Registry, banks: Mapping[str, BankFrames], requests: pl.DataFrame
+        self,
+        engine: Engine,
+        registry: Registry,
+        banks: Mapping[str, BankFrames],
+        journal: Journal,
+        progress: Callable[[int], None],
     ) -> None:
-        self.engine, self.registry, self.requests = engine, registry, requests
+        self.engine, self.journal, self.progress = engine, journal, progress
         self.flags = canonical_json(dict(engine.flags)) if engine.flags else None
         self.raters = resolve_raters(registry)
         self.renderer = Renderer(registry, banks)
         self.pending: dict[str, _Asked] = {}
-        self.n_taken = 0
+        self.n_ok = self.n_errors = 0
 
-    def rendered(self) -> Iterator[RenderedRequest]:
-        """Render requests one by one, as the engine draws them."""
-        for plan in self.requests.iter_rows(named=True):
+    def rendered(self, requests: pl.DataFrame) -> Iterator[RenderedRequest]:
+        """Render requests one by one, as the engine draws them; one that has no prompt never reaches the engine."""
+        for plan in requests.iter_rows(named=True):
             rater = self.raters[plan["rater_id"]]
-            shown = self.renderer.render(rater, plan["dataset"], plan["item_id"])
+            try:
+                shown = self.renderer.render(rater, plan["dataset"], plan["item_id"])
+            except TemplateError as problem:
+                self.pending[plan["request_id"]] = _Asked(plan, rater, None, ())
+                self.settle(failed(plan["request_id"], "permanent", "no_prompt", str(problem)))
+                continue
             stored = messages_json(shown.messages) if shown.messages else None
             self.pending[plan["request_id"]] = _Asked(plan, rater, stored, shown.exemplar_ids)
-            self.n_taken += 1
             yield RenderedRequest(
                 request_id=plan["request_id"],
                 rater=rater,
@@ -152,14 +163,19 @@ class _Asking:
                 choices=shown.choices,
             )
 
-    def settle(self, completion: Completion) -> tuple[ResponseRow, str | None]:
-        """Turn a completion into an attempt; each request that was taken is settled once."""
+    def settle(self, completion: Completion) -> None:
+        """Write a completion as an attempt; each request that was taken is settled once."""
         asked = self.pending.pop(completion.request_id, None)
         if asked is None:
             raise ValueError(f"engine {self.engine.kind} answered request {completion.request_id!r}, which is not open")
-        plan = asked.plan
-        options = completion.option_logprobs
-        row = ResponseRow(
+        self.journal.append([(self._row(asked, completion), asked.messages)])
+        self.n_errors += completion.error_kind is not None
+        self.n_ok += completion.error_kind is None
+        self.progress(1)
+
+    def _row(self, asked: _Asked, completion: Completion) -> ResponseRow:
+        plan, options = asked.plan, completion.option_logprobs
+        return ResponseRow(
             attempt_id=attempt_id_of(plan["request_id"], plan["attempt"]),
             request_id=plan["request_id"],
             attempt=plan["attempt"],
@@ -186,7 +202,6 @@ class _Asking:
             finished_at=datetime.now(UTC),
             chunk_id="",
         )
-        return row, asked.messages
 
 
 def _in_prefix_order(requests: pl.DataFrame, banks: Mapping[str, BankFrames]) -> pl.DataFrame:

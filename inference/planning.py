@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 
 import polars as pl
 
-from inference.exemplars import exemplar_set_hash
+from inference.exemplars import ExemplarSource
 from inference.identity import canonical_json
 from inference.prompts import load_template
 from inference.raters import Rater, RaterConflictError, check_bound, rater_rows, resolve_raters
@@ -50,8 +50,7 @@ def plan_requests(registry: Registry, banks: Mapping[str, BankFrames]) -> pl.Dat
     """
     parts: list[pl.DataFrame] = []
     for wanted in _wanted(registry, resolve_raters(registry)):
-        items = banks[registry.bank_of(wanted.dataset).name].items
-        parts.extend(_requests(registry, wanted, items))
+        parts.extend(_requests(registry, wanted, banks))
     empty = pl.DataFrame(schema=schema_of(RequestRow))
     return pl.concat([empty, *parts]).select(empty.columns)
 
@@ -105,26 +104,38 @@ def _covers(rater: Rater, dataset: str) -> bool:
     return rater.model is not None or any(spec.dataset == dataset for spec, _ in rater.recorded)
 
 
-def _requests(registry: Registry, wanted: _Wanted, all_items: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    items = all_items.filter(pl.col("dataset") == wanted.dataset)
+def _requests(registry: Registry, wanted: _Wanted, banks: Mapping[str, BankFrames]) -> Iterator[pl.DataFrame]:
+    items = banks[registry.bank_of(wanted.dataset).name].items.filter(pl.col("dataset") == wanted.dataset)
     tested = items.filter(pl.col("split") == "test")
     if wanted.rater.model is None:
         contents = _recorded_contents(wanted, items, tested["item_id"].to_list())
     else:
-        contents = _asked_contents(registry, wanted, items, tested["item_hash"].to_list())
+        contents = _asked_contents(registry, wanted, tested, banks)
     for replicate in range(wanted.n_replicates):
         yield _frame(wanted, replicate, tested["item_id"], contents)
 
 
-def _asked_contents(registry: Registry, wanted: _Wanted, items: pl.DataFrame, item_hashes: Sequence[str]) -> list[str]:
+def _asked_contents(
+    registry: Registry, wanted: _Wanted, tested: pl.DataFrame, banks: Mapping[str, BankFrames]
+) -> list[str]:
+    """Hash what is shown: settings, template, labels, item, and all that is seen besides the item."""
     rater = wanted.rater
     assert rater.row.template_version is not None
     dataset = registry.bank_of(wanted.dataset).datasets[wanted.dataset]
     template = load_template(rater.row.template_version, dataset.response_kind)
     labels = list(registry.label_sets[dataset.label_set].labels) if dataset.label_set else []
-    head = [rater.row.settings_hash, template.hash, labels, exemplar_set_hash(rater, items, wanted.dataset)]
-    before = canonical_json(head)[:-1].encode()
-    return [hashlib.sha256(b'%b,"%b"]' % (before, item_hash.encode())).hexdigest() for item_hash in item_hashes]
+    before = canonical_json([rater.row.settings_hash, template.hash, labels])[:-1]
+    exemplars = ExemplarSource(rater, wanted.dataset, registry, banks)
+    is_prediction = rater.row.task.startswith("predict_")
+    contents = []
+    for item_hash, testlet_id, stratum, key in tested.select(
+        "item_hash", "testlet_id", "stratum", "answer_key"
+    ).iter_rows():
+        seen = json.dumps(exemplars.hash_for(testlet_id, stratum))
+        # a key is part of the content only where it is shown
+        shown_key = f",{json.dumps(key)}" if is_prediction else ""
+        contents.append(hashlib.sha256(f'{before},"{item_hash}",{seen}{shown_key}]'.encode()).hexdigest())
+    return contents
 
 
 def _recorded_contents(wanted: _Wanted, items: pl.DataFrame, item_ids: Sequence[str]) -> list[str]:

@@ -105,6 +105,7 @@ def _add(raters: dict[str, Rater], rater: Rater, origin: str) -> None:
 
 def _of_model(model: ModelSpec, name: str, condition: ConditionSpec) -> Rater:
     template = condition.template or model.template
+    # a default is left out, so that a setting that is added later does not change the raters that lack it
     settings = {
         "engine": model.engine,
         "model": model.name,
@@ -112,7 +113,7 @@ def _of_model(model: ModelSpec, name: str, condition: ConditionSpec) -> Rater:
         "task": model.task,
         "template": template,
         "settings": model.settings,
-        "condition": condition.model_dump(mode="json", exclude={"template"}),
+        "condition": condition.model_dump(mode="json", exclude={"template"}, exclude_defaults=True),
     }
     row = _row(settings, model.task, model.name, name, model.family)
     return Rater(

@@ -16,7 +16,7 @@ from inference.baselines.readers import Keyed, Reader, ReaderSettings
 from inference.baselines.storage import Embeddings, cached
 from inference.baselines.vectors import Vectors
 from inference.engines.base import Completion, RenderedRequest, failed
-from inference.exemplars import training_hash, training_items
+from inference.exemplars import answer_of, training_hash, training_items
 from inference.identity import file_hash, hash_of
 from inference.prompts import BankViews, PromptView, load_template, render
 from inference.raters import Rater
@@ -95,9 +95,8 @@ class BaselineEngine:
             views = BankViews(self._banks[bank.name])
             found = []
             for row in training_items(self._items(dataset), dataset).iter_rows(named=True):
-                view = PromptView(views.item(dataset, row["item_id"]), labels, (), None, None)
-                gold = row["gold_label"] or row["answer_key"] or f"{row['gold_score']:g}"
-                found.append((read_fields(render(template, view)[-1].content), gold))
+                view = PromptView(views.item(dataset, row["item_id"]), labels)
+                found.append((read_fields(render(template, view)[-1].content), answer_of(row)))
             texts = [text for fields, _ in found for text in _texts(fields)]
             self._trained[dataset] = found
             self._vectors[dataset] = Vectors(list(dict.fromkeys(texts)), self._embeddings)

@@ -5,12 +5,12 @@ Holds the machinery only; the wording lies in ``templates/``.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateNotFound, meta
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateNotFound, UndefinedError, meta
 
 from inference.identity import canonical_json, hash_of
 from inference.prompts.views import PromptView
@@ -64,12 +64,23 @@ def load_template(name: str, response_kind: str) -> PromptTemplate:
 
 
 def render(template: PromptTemplate, view: PromptView) -> tuple[Message, ...]:
-    """Fill a template's blocks; an empty block is no message."""
-    values = {**{name: getattr(view, name) for name in view.__slots__}, "view": asdict(view)}
-    context = template.compiled.new_context(values)
-    texts = [(role, "".join(template.compiled.blocks[role](context)).strip())
-             for role in ROLES if role in template.compiled.blocks]  # fmt: skip
-    return tuple(Message(role, text) for role, text in texts if text)
+    """Fill a template's blocks; an empty block is no message.
+
+    Raises
+    ------
+    TemplateError
+        The template uses something that the view does not have.
+    """
+    context = template.compiled.new_context({field.name: getattr(view, field.name) for field in fields(view)})
+    messages = []
+    for role in ROLES:
+        if role in template.compiled.blocks:
+            try:
+                text = "".join(template.compiled.blocks[role](context))
+            except UndefinedError as problem:
+                raise TemplateError(f"template {template.name} ({template.file}): {problem}") from problem
+            messages.append(Message(role, text.strip()))
+    return tuple(message for message in messages if message.content)
 
 
 def messages_json(messages: Sequence[Message]) -> str:
@@ -87,7 +98,8 @@ def _environment() -> Environment:
         keep_trailing_newline=False,
         autoescape=False,
     )
-    environment.filters["canonical_json"] = canonical_json
+    environment.globals["refuse"] = _refuse
+    environment.filters["as_json"] = _as_json
     environment.filters["number"] = _number
     return environment
 
@@ -95,6 +107,15 @@ def _environment() -> Environment:
 def _number(value: Any) -> str:
     """Write a score without a needless `.0`."""
     return f"{value:g}"
+
+
+def _refuse(reason: str) -> None:
+    """Let a template stop where it is given something that it has no words for."""
+    raise TemplateError(reason)
+
+
+def _as_json(value: Any) -> str:
+    return canonical_json(asdict(value) if is_dataclass(value) and not isinstance(value, type) else value)
 
 
 def _hash(file: str) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from inference.registry.generation import read_runtime, read_settings
 from inference.rows import Paradigm, ResponseKind, Task
 
 EngineKind = Literal["baseline", "recorded", "vllm", "openai", "batch"]
@@ -285,6 +286,10 @@ class ConditionSpec(Spec):
     """Sampling temperature."""
     option_rotation: int = 0
     """By how many places options are rotated."""
+    shows_stratum: bool = True
+    """Whether the human population's label may be shown."""
+    population: str | None = None
+    """Description of the human population, for predictions about it."""
     settings: dict[str, Any] = {}
     """Further settings of the engine that can change what is written; hashed."""
 
@@ -319,6 +324,17 @@ class ModelSpec(Entry):
         if value in {"main", "master", "latest", "HEAD"}:
             raise ValueError(f"revision {value!r} moves; write the commit or version that it stands for now")
         return value
+
+    @model_validator(mode="after")
+    def _generates_as_declared(self) -> Self:
+        if self.engine == "baseline":
+            return self
+        read_runtime(self.engine, self.runtime)
+        for name, condition in self.conditions.items():
+            read_settings(self.engine, self.settings, condition.settings)
+            if condition.temperature is None:
+                raise ValueError(f"conditions.{name}.temperature: this key is missing; add it (0 draws nothing at random)")
+        return self
 
 
 class StudySpec(Entry):

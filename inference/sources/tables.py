@@ -143,6 +143,4 @@ def _records(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[
                 yield line, record
             line = reader.line_num + 1
     except csv.Error as problem:
-        raise SourceError(
-            f"{path}, line {line}: {problem}; close or double the quote that opens there"
-        ) from problem
+        raise SourceError(f"{path}, line {line}: {problem}; close or double the quote that opens there") from problem
