@@ -3,10 +3,13 @@
 Holds the list of what there is. Does not hold what any of it does.
 """
 
+import os
+from pathlib import Path
+
 from dagster import (
     AssetKey,
-    AssetSelection,
     AssetsDefinition,
+    AssetSelection,
     Definitions,
     ResourceDefinition,
     define_asset_job,
@@ -18,7 +21,7 @@ from orchestration.assets.dbt import dbt_step
 from orchestration.assets.psychometrics import TABLE_KEYS, psychometrics
 from orchestration.assets.published import published_assets
 from orchestration.assets.raw import ask_model_job, raw_mirror, raw_responses
-from orchestration.dbt import dbt_executable, environment, prepared_manifest, target_path
+from orchestration.dbt import dbt_executable, environment, prepared_manifest
 from orchestration.house import House
 from orchestration.resources import locked_house
 from orchestration.settings import DBT_PROJECT_DIR
@@ -28,12 +31,15 @@ ASK_JOB = "ask_model"
 
 
 def dbt_resource(house: House) -> DbtCliResource:
-    """Return dbt as a process of its own: run inside this one it would keep the warehouse until the end."""
+    """Return dbt as a process of its own: run inside this one it would keep the warehouse until the end.
+
+    What dbt has to know of the installation it reads from the environment, which its process inherits.
+    """
+    os.environ.update(environment(house.settings))
     return DbtCliResource(
         project_dir=str(DBT_PROJECT_DIR),
         profiles_dir=str(DBT_PROJECT_DIR),
         dbt_executable=dbt_executable(),
-        target_path=target_path(house.settings),
     )
 
 
@@ -58,7 +64,7 @@ def build_definitions(house: House, manifest: Path | None = None) -> Definitions
     assets = [raw_mirror, raw_responses, core, psychometrics, marts, *published_assets(sources, mart_keys, manifest)]
     refresh = define_asset_job(
         REFRESH_JOB,
-        selection=AssetSelection.all() - AssetSelection.assets(raw_responses),
+        selection=AssetSelection.all() - AssetSelection.assets(raw_responses).without_checks(),
         description="Mirror the registry, rebuild core, fits and marts, publish: one generation, one lock.",
         executor_def=in_process_executor,
     )

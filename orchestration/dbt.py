@@ -47,7 +47,9 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 def _project_hash() -> str:
-    files = sorted(file for file in DBT_PROJECT_DIR.rglob("*") if file.suffix in SUFFIXES and "target" not in file.parts)
+    files = sorted(
+        file for file in DBT_PROJECT_DIR.rglob("*") if file.suffix in SUFFIXES and "target" not in file.parts
+    )
     return hash_of([[file.relative_to(DBT_PROJECT_DIR).as_posix(), file.read_text(encoding="utf-8")] for file in files])
 
 

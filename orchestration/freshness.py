@@ -37,21 +37,21 @@ class LastRefresh:
     """When it was published, UTC."""
 
 
-def code_fingerprint(root: Path = PROJECT_ROOT) -> str:
-    """Return the hash of all code that can change a published number."""
+def folder_hash(folder: str, root: Path = PROJECT_ROOT) -> str:
+    """Return the hash of all code in a room."""
     digest = hashlib.sha256()
-    for folder in CODE_FOLDERS:
-        for file in sorted((root / folder).rglob("*")):
-            if file.suffix in CODE_SUFFIXES and not NOT_CODE & set(file.relative_to(root).parts[:-1]):
-                digest.update(file.relative_to(root).as_posix().encode())
-                digest.update(file.read_bytes())
+    for file in sorted((root / folder).rglob("*")):
+        if file.suffix in CODE_SUFFIXES and not NOT_CODE & set(file.relative_to(root).parts[:-1]):
+            digest.update(file.relative_to(root).as_posix().encode())
+            digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
 def input_fingerprint(registry: Registry, chunk_ids: Iterable[str]) -> str:
     """Return the hash of everything that a refresh is computed from."""
     banks = {name: bank_fingerprint(bank, registry) for name, bank in registry.banks.items()}
-    return hash_of([registry.fingerprint, banks, code_fingerprint(), sorted(chunk_ids)])
+    code = [folder_hash(folder) for folder in CODE_FOLDERS]
+    return hash_of([registry.fingerprint, banks, code, sorted(chunk_ids)])
 
 
 def journal_fingerprint(registry: Registry, settings: Settings) -> str:

@@ -44,12 +44,11 @@ def begin(connection: duckdb.DuckDBPyConnection, fingerprint: str, n_to_ask: int
         Requests of the plan that are still to be asked.
     """
     create_meta_tables(connection)
-    row = connection.execute("select coalesce(max(generation), 0) + 1 from meta.refreshes").fetchone()
-    assert row is not None
+    generation = latest(connection) + 1
     connection.execute(
-        "insert into meta.refreshes values (?, ?, ?, ?, null)", [row[0], fingerprint, n_to_ask, datetime.now(UTC)]
+        "insert into meta.refreshes values (?, ?, ?, ?, null)", [generation, fingerprint, n_to_ask, datetime.now(UTC)]
     )
-    return int(row[0])
+    return generation
 
 
 def record(connection: duckdb.DuckDBPyConnection, layer: str) -> int:
@@ -60,18 +59,23 @@ def record(connection: duckdb.DuckDBPyConnection, layer: str) -> int:
     MixedGenerationsError
         If the layer before it has not been built in the current refresh.
     """
-    found = connection.execute("select max(generation) from meta.refreshes").fetchone()
-    generation = found[0] if found else None
+    generation = latest(connection)
     position = LAYERS.index(layer)
-    if position > 0:
-        require(connection, LAYERS[:position], generation)
+    require(connection, LAYERS[:position], generation)
     # what was computed from the layer's former state no longer belongs to it
     connection.execute("delete from meta.layers where list_contains(?, layer)", [list(LAYERS[position:])])
     connection.execute("insert into meta.layers values (?, ?, ?)", [layer, generation, datetime.now(UTC)])
-    return int(generation)
+    return generation
 
 
-def require(connection: duckdb.DuckDBPyConnection, layers: tuple[str, ...], generation: int | None) -> None:
+def latest(connection: duckdb.DuckDBPyConnection) -> int:
+    """Return the generation of the refresh begun last; 0 where none has begun."""
+    found = connection.execute("select coalesce(max(generation), 0) from meta.refreshes").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def require(connection: duckdb.DuckDBPyConnection, layers: tuple[str, ...], generation: int) -> None:
     """Check that the layers named were all built in one refresh.
 
     Raises
@@ -96,8 +100,6 @@ def current(connection: duckdb.DuckDBPyConnection) -> int:
     MixedGenerationsError
         If the layers do not agree.
     """
-    found = connection.execute("select max(generation) from meta.refreshes").fetchone()
-    generation = found[0] if found else None
+    generation = latest(connection)
     require(connection, LAYERS, generation)
-    assert generation is not None
-    return int(generation)
+    return generation

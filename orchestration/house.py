@@ -6,20 +6,20 @@ or statistics.
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import polars as pl
 
 from inference.asking import ask, models_to_ask
 from inference.landing import Journal
-from inference.planning import plan_requests, rater_rows, to_ask
-from inference.registry import Registry, load_registry
+from inference.planning import check_bound, plan_requests, rater_rows, to_ask
+from inference.registry import ModelSpec, RecordedSpec, Registry, load_registry
 from inference.rows import LoadRow, frame_of
 from inference.sources import BankFrames, label_rows, read_bank
 from orchestration import freshness, generations, intake
 from orchestration.locks import hold_raters
 from orchestration.settings import Settings
-from orchestration.warehouse import connect, create_raw_tables
+from orchestration.warehouse import connect
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much is done and how much there is."""
@@ -43,6 +43,8 @@ class House:
     """Told about long work."""
     supersede: bool = False
     """Whether a rater id may be bound to new settings."""
+    force: bool = False
+    """Whether tables are rebuilt even where nothing has changed."""
     studies: frozenset[str] = field(default_factory=frozenset)
     """Ask only what these studies want; empty for all."""
     raters: frozenset[str] = field(default_factory=frozenset)
@@ -178,6 +180,20 @@ def ask_raters(house: House, rater_ids: Sequence[str]) -> list[Completeness]:
     return completeness(house, catalogue.plan.filter(is_wanted))
 
 
+def _ask_model(house: House, catalogue: Catalogue, model: ModelSpec | RecordedSpec, requests: pl.DataFrame) -> None:
+    """Ask one model, reporting how far it is; what comes back lies in the journal."""
+    done, total = 0, requests.height
+
+    def report(n: int) -> None:
+        nonlocal done
+        done += n
+        house.progress(model.name, done, total)
+
+    journal = Journal(house.settings.landing)
+    cache = house.settings.cache
+    ask(model, requests, catalogue.registry, catalogue.banks, journal, progress=report, cache=cache)
+
+
 def raters_by_model(requests: pl.DataFrame, raters: pl.DataFrame) -> dict[str, list[str]]:
     """Return the raters that requests name, grouped by model, both sorted."""
     named = raters.join(requests.select("rater_id").unique(), on="rater_id", how="semi").sort("model", "rater_id")
@@ -193,14 +209,12 @@ def open_refresh(house: House) -> dict[str, int]:
         Rows of every mirrored table.
     """
     settings = house.settings
-    everything = House(settings, supersede=house.supersede)
+    everything = replace(house, studies=frozenset(), raters=frozenset())
     n_to_ask = requests_to_ask(everything).height
     catalogue = load_catalogue(settings)
     banks = [_bank_tables(bank) for bank in catalogue.banks.values()]
     labels = label_rows(catalogue.registry)
-    intake.mirror(
-        settings.warehouse, banks=banks, labels=labels, raters=catalogue.raters, requests=catalogue.plan
-    )
+    intake.mirror(settings.warehouse, banks=banks, labels=labels, raters=catalogue.raters, requests=catalogue.plan)
     with connect(settings.warehouse) as connection:
         chunk_ids = [str(row[0]) for row in connection.execute("select chunk_id from raw.chunks").fetchall()]
         generations.begin(connection, freshness.input_fingerprint(catalogue.registry, chunk_ids), n_to_ask)

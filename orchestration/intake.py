@@ -1,7 +1,7 @@
 """What enters ``raw``: journal chunks, and the mirror of registry and banks.
 
-Each function is one transaction: a chunk lands whole or not at all, and the mirror changes whole or not at all. Does not
-read banks or journals' contents in Python (:mod:`inference`), and does not decide what is current (dbt does).
+Each function is one transaction: a chunk lands whole or not at all, and the mirror changes whole or not at all. Does
+not read banks or journals' contents in Python (:mod:`inference`), and does not decide what is current (dbt does).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from inference.landing import chunk_files, validate
+from inference.landing import chunk_files, validate_chunk
 from inference.rows import RAW_TABLES, PromptRow, ResponseRow, columns
 from orchestration.warehouse import connect, create_raw_tables, insert, quote, replace_rows, transaction
 
@@ -83,7 +83,7 @@ def land_chunks(warehouse: Path, journal: Path) -> Landed:
         landed = {str(row[0]) for row in connection.execute("select chunk_id from raw.chunks").fetchall()}
         new = [file for file in files if file.stem not in landed]
         for file in new:
-            validate(file)
+            validate_chunk(file)
         n_before = _count(connection, "raw.responses")
         for start in range(0, len(new), CHUNKS_PER_TRANSACTION):
             with transaction(connection):

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from dagster import DagsterInstance, Definitions, ExecuteInProcessResult
+from dagster._core.execution.plan.objects import StepFailureData
 
 from orchestration.build import ASK_JOB, REFRESH_JOB, build_definitions
-from orchestration.house import House, load_catalogue, prepare, raters_by_model
+from orchestration.house import House, load_catalogue, raters_by_model, requests_to_ask
 from orchestration.partitions import sync_partitions
 from orchestration.settings import Settings
 
@@ -26,6 +27,7 @@ concurrency:
   pools:
     default_limit: 1
 """
+DBT_ERRORS = "Errors parsed from dbt logs:"
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -55,23 +57,29 @@ def prepare_dagster_home(settings: Settings) -> None:
 def _output_to(log: Path) -> Iterator[None]:
     """Send what Dagster and dbt print to a file; the caller prints what a person needs."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8") as stream:
-        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
-            yield
+    with (
+        log.open("a", encoding="utf-8") as stream,
+        contextlib.redirect_stdout(stream),
+        contextlib.redirect_stderr(stream),
+    ):
+        yield
 
 
 def _failure_lines(result: ExecuteInProcessResult) -> list[str]:
     """Return one line per failed step: the innermost message, which names the thing and the remedy."""
-    lines = []
-    for event in result.all_events:
-        if event.is_step_failure:
-            error = event.step_failure_data.error
-            while error is not None and error.cause is not None:
-                error = error.cause
-            description = event.step_failure_data.user_failure_data
-            text = description.description if description and description.description else str(error and error.message)
-            lines.append(f"{event.step_key}: {text.strip()}")
-    return lines
+    return [
+        f"{event.step_key}: {_message(event.step_failure_data)}" for event in result.all_events if event.is_step_failure
+    ]
+
+
+def _message(failure: StepFailureData) -> str:
+    if failure.user_failure_data is not None and failure.user_failure_data.description:
+        return failure.user_failure_data.description
+    error = failure.error
+    while error is not None and error.cause is not None:
+        error = error.cause
+    message = error.message if error is not None else "no message"
+    return message.split(DBT_ERRORS)[-1].strip()
 
 
 def _execute(
@@ -89,7 +97,7 @@ def run_local(house: House) -> LocalRun:
     """
     settings, started, seconds, failures = house.settings, time.monotonic(), {}, []
     prepare_dagster_home(settings)
-    requests = prepare(house)
+    requests = requests_to_ask(house)
     catalogue = load_catalogue(settings)
     with DagsterInstance.get() as instance, _output_to(settings.home / "logs" / "run.log"):
         definitions = build_definitions(house)

@@ -1,8 +1,8 @@
 """The two files that readers open: built aside, renamed into place.
 
 ``analyst.duckdb`` holds core, psychometrics and marts of one refresh, and the raw text behind them; ``public.duckdb``
-holds the marts that dbt marks as public. A reader always finds a whole file: the old one or the new one. Does not decide
-what is in a table; which marts are public is written beside each mart (``meta: {public: true}``).
+holds the marts that dbt marks as public. A reader always finds a whole file: the old one or the new one. Does not
+decide what is in a table; which marts are public is written beside each mart (``meta: {public: true}``).
 """
 
 import contextlib
@@ -28,6 +28,8 @@ select r.rater_id, r.dataset, r.item_id, r.replicate, r.attempt, r.attempt_id, r
 from raw.responses as r left join raw.prompts as p using (prompt_hash)
 """
 ASIDE = ".building"
+HOUSE = "warehouse"
+"""Name under which the working file is attached: the one that dbt writes into its views."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def public_marts(manifest: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _relations(connection: duckdb.DuckDBPyConnection, schema: str) -> list[str]:
     found = connection.execute(
-        "select table_name from information_schema.tables where table_catalog = 'house' and table_schema = ? "
+        f"select table_name from information_schema.tables where table_catalog = '{HOUSE}' and table_schema = ? "
         "order by table_name",
         [schema],
     )
@@ -67,9 +69,9 @@ def _relations(connection: duckdb.DuckDBPyConnection, schema: str) -> list[str]:
 def _copy(connection: duckdb.DuckDBPyConnection, schema: str, table: str) -> None:
     """Copy one table or view with its column comments."""
     target = f"out.{schema}.{quote(table)}"
-    connection.execute(f"create table {target} as from house.{schema}.{quote(table)}")
+    connection.execute(f"create table {target} as from {HOUSE}.{schema}.{quote(table)}")
     comments = connection.execute(
-        "select column_name, comment from duckdb_columns() where database_name = 'house' and schema_name = ? "
+        f"select column_name, comment from duckdb_columns() where database_name = '{HOUSE}' and schema_name = ? "
         "and table_name = ? and comment is not null",
         [schema, table],
     )
@@ -80,14 +82,14 @@ def _copy(connection: duckdb.DuckDBPyConnection, schema: str, table: str) -> Non
 def _write_meta(connection: duckdb.DuckDBPyConnection, generation: int) -> None:
     """Copy the history of refreshes; the row of this one, fingerprint included, is written last of all."""
     connection.execute("create schema out.meta")
-    connection.execute("create table out.meta.refreshes as from house.meta.refreshes where false")
+    connection.execute(f"create table out.meta.refreshes as from {HOUSE}.meta.refreshes where false")
     connection.execute(
-        "insert into out.meta.refreshes from house.meta.refreshes where published_at is not null and generation < ?",
+        f"insert into out.meta.refreshes from {HOUSE}.meta.refreshes where published_at is not null and generation < ?",
         [generation],
     )
     connection.execute(
         "insert into out.meta.refreshes select * replace (?::timestamptz as published_at) "
-        "from house.meta.refreshes where generation = ?",
+        f"from {HOUSE}.meta.refreshes where generation = ?",
         [datetime.now(UTC), generation],
     )
 
@@ -97,7 +99,7 @@ def _build(warehouse: Path, aside: Path, fill: Callable[[duckdb.DuckDBPyConnecti
     with connect(Path(":memory:")) as connection:
         _attach(connection, warehouse)
         connection.execute(f"attach {literal(str(aside))} as out")
-        connection.execute("use house")
+        connection.execute(f"use {HOUSE}")
         generation = generations.current(connection)
         connection.execute("use out")
         n_tables = fill(connection)
@@ -105,14 +107,14 @@ def _build(warehouse: Path, aside: Path, fill: Callable[[duckdb.DuckDBPyConnecti
         connection.execute("checkpoint out")
         connection.execute("use memory")
         connection.execute("detach out")
-        connection.execute("detach house")
+        connection.execute(f"detach {HOUSE}")
     return generation, n_tables
 
 
 def _attach(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> None:
     with connect(warehouse, read_only=True):
         pass  # waits for a writer, or names it
-    connection.execute(f"attach {literal(str(warehouse))} as house (read_only)")
+    connection.execute(f"attach {literal(str(warehouse))} as {HOUSE} (read_only)")
 
 
 def _swap(aside: Path, target: Path) -> None:
@@ -120,7 +122,7 @@ def _swap(aside: Path, target: Path) -> None:
     _sync(aside)
     aside.chmod(0o444)
     target.with_name(target.name + ".wal").unlink(missing_ok=True)
-    os.replace(aside, target)
+    aside.replace(target)
     _sync(target.parent)
 
 

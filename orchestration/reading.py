@@ -1,7 +1,7 @@
 """Questions to the published file: one connection each, read-only, reopened every time.
 
-Holds the queries behind ``status``, ``sql``, ``trace`` and the summary of a run. Does not open the working database, and
-does not print.
+Holds the queries behind ``status``, ``sql``, ``trace`` and the summary of a run. Does not open the working database,
+and does not print.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,6 @@ from orchestration.warehouse import connect, read_frame
 
 class NotPublishedError(RuntimeError):
     """There is no published file yet."""
-
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ from orchestration.locks import REFRESH, hold
 REFRESH_WAIT_SECONDS = 600.0
 
 
-@resource(required_resource_keys={"house"}, description="The house, with the lock of a refresh held while the run lasts.")
+@resource(
+    required_resource_keys={"house"}, description="The house, with the lock of a refresh held while the run lasts."
+)
 def locked_house(context: InitResourceContext) -> Iterator[House]:
     """Hold the refresh lock from the first to the last step of a run.
 

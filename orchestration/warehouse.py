@@ -1,7 +1,8 @@
 """The working database: connections, tables made from their declarations, and whole-table writes.
 
-Every connection of the house to ``warehouse.duckdb`` is opened here, briefly, and closed again. Does not hold SQL models
-(dbt), what is written into raw (:mod:`orchestration.intake`) or the files that readers open (:mod:`orchestration.publish`).
+Every connection of the house to ``warehouse.duckdb`` is opened here, briefly, and closed again. Does not hold SQL
+models (dbt), what is written into raw (:mod:`orchestration.intake`) or the files that readers open
+(:mod:`orchestration.publish`).
 """
 
 import re

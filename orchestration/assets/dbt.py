@@ -4,7 +4,7 @@ Keys, descriptions and columns come from dbt's manifest; dbt's tests become asse
 which gives the warehouse back when it ends.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,11 @@ from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtC
 from orchestration.assets.raw import POOL_WAREHOUSE
 from orchestration.house import House, record_layer
 
+BUILD = ["build", "--indirect-selection", "buildable", "--exclude-resource-type", "unit_test"]
+"""Unit tests check code, not data; they are run by the test suite."""
+
 STEPS = {"core": "staging core source:raw", "marts": "marts source:psychometrics"}
 """What each dbt step builds and tests, by the layer that it completes."""
-
-
-class LayerTranslator(DagsterDbtTranslator):
-    """Names the group of a model after its layer."""
-
-    def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str | None:
-        """Return the schema of the model."""
-        return str(dbt_resource_props["schema"])
 
 
 def dbt_step(manifest: Path, layer: str) -> AssetsDefinition:
@@ -42,11 +37,11 @@ def dbt_step(manifest: Path, layer: str) -> AssetsDefinition:
         manifest=manifest,
         select=STEPS[layer],
         name=f"dbt_{layer}",
-        dagster_dbt_translator=LayerTranslator(settings),
+        dagster_dbt_translator=DagsterDbtTranslator(settings),
         pool=POOL_WAREHOUSE,
     )
     def step(context: AssetExecutionContext, dbt: DbtCliResource, locked_house: ResourceParam[House]) -> Iterator[Any]:
-        yield from dbt.cli(["build", "--indirect-selection", "buildable"], context=context).stream()
+        yield from dbt.cli(BUILD, context=context).stream()
         record_layer(locked_house, layer)
 
     return step

@@ -6,8 +6,8 @@ from dagster import AssetKey, AssetSpec, MaterializeResult, ResourceParam, multi
 
 from analytics.schemas import PSYCHOMETRICS
 from orchestration.assets.raw import POOL_WAREHOUSE
-from orchestration.fits import fit_all, read_cells, write_fits
-from orchestration.house import House, load_catalogue
+from orchestration.fits import refit
+from orchestration.house import House, read_registry
 
 TABLE_KEYS = [AssetKey(["psychometrics", name]) for name in PSYCHOMETRICS]
 SOURCES = [AssetKey(["core", name]) for name in ("response_matrix", "raters", "items", "responses")]
@@ -27,9 +27,8 @@ SOURCES = [AssetKey(["core", name]) for name in ("response_matrix", "raters", "i
     ],
     pool=POOL_WAREHOUSE,
 )
-def psychometrics(locked_house: ResourceParam[House]) -> Iterator[MaterializeResult]:
-    """Read the response matrix, fit every data set, write all tables in one transaction."""
-    frames = fit_all(read_cells(locked_house), load_catalogue(locked_house.settings).registry)
-    write_fits(locked_house, frames)
+def psychometrics(locked_house: ResourceParam[House]) -> Iterator[MaterializeResult[None]]:
+    """Fit the data sets whose responses have changed and write their rows in one transaction."""
+    frames = refit(locked_house, read_registry(locked_house.settings))
     for name, frame in frames.items():
-        yield MaterializeResult(asset_key=["psychometrics", name], metadata={"dagster/row_count": frame.height})
+        yield MaterializeResult(asset_key=["psychometrics", name], metadata={"rows written": frame.height})

@@ -9,7 +9,7 @@ from orchestration.house import House
 from orchestration.publish import Published, publish_analyst, publish_public
 
 
-def _result(published: Published) -> MaterializeResult:
+def _result(published: Published) -> MaterializeResult[None]:
     metadata = {"generation": published.generation, "tables": published.n_tables, "bytes": published.n_bytes}
     return MaterializeResult(metadata=metadata)
 
@@ -28,13 +28,13 @@ def published_assets(sources: list[AssetKey], marts: list[AssetKey], manifest: P
     """
 
     @asset(key=["published", "analyst"], deps=sources, group_name="published", kinds={"duckdb"}, pool=POOL_WAREHOUSE)
-    def analyst(locked_house: ResourceParam[House]) -> MaterializeResult:
+    def analyst(locked_house: ResourceParam[House]) -> MaterializeResult[None]:
         """Everything an analyst may read, one refresh throughout. Written last of all: it closes the refresh."""
         settings = locked_house.settings
         return _result(publish_analyst(settings.warehouse, settings.analyst))
 
     @asset(key=["published", "public"], deps=marts, group_name="published", kinds={"duckdb"}, pool=POOL_WAREHOUSE)
-    def public(locked_house: ResourceParam[House]) -> MaterializeResult:
+    def public(locked_house: ResourceParam[House]) -> MaterializeResult[None]:
         """Marts that anybody may read: no hidden gold, no licensed text."""
         settings = locked_house.settings
         return _result(publish_public(settings.warehouse, settings.public, manifest))

@@ -44,7 +44,7 @@ def _spec(table: str, deps: Sequence[AssetKey] = ()) -> AssetSpec:
     specs=[_spec(table) for table in MIRRORED_TABLES],
     pool=POOL_WAREHOUSE,
 )
-def raw_mirror(locked_house: ResourceParam[House]) -> Iterator[MaterializeResult]:
+def raw_mirror(locked_house: ResourceParam[House]) -> Iterator[MaterializeResult[None]]:
     """Make raw say what registry and banks say now, and open a refresh."""
     n_rows = open_refresh(locked_house)
     for table in MIRRORED_TABLES:
@@ -63,7 +63,7 @@ def _incomplete(raters: Sequence[Completeness]) -> Failure:
     partitions_def=RATERS,
     pool=POOL_GPU,
 )
-def raw_responses(context: AssetExecutionContext, house: ResourceParam[House]) -> Iterator[MaterializeResult]:
+def raw_responses(context: AssetExecutionContext, house: ResourceParam[House]) -> Iterator[MaterializeResult[None]]:
     """Ask one rater what it still lacks; what has landed is never asked again."""
     raters = ask_raters(house, [rater_of(context.partition_key)])
     if any(rater.n_missing for rater in raters):

@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from orchestration.cli import inout, look, work
+from orchestration.cli import look, work
 from orchestration.cli.errors import is_user_error
 
 app = typer.Typer(
@@ -18,9 +18,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (work.run, work.plan, look.status, look.sql, look.trace, inout.import_responses, inout.export):
+for command in (work.run, work.plan, work.publish, look.status, look.sql, look.trace):
     app.command()(command)
-app.command()(work.publish)
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ def is_user_error(error: Exception) -> bool:
     from inference.registry import RegistryError
     from inference.sources import SourceError
     from orchestration.generations import MixedGenerationsError
-    from orchestration.locks import LockHeldError
     from orchestration.house import UnknownNameError
+    from orchestration.locks import LockHeldError
     from orchestration.reading import NotPublishedError
     from orchestration.warehouse import WarehouseBusyError
 

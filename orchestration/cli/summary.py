@@ -8,7 +8,7 @@ import polars as pl
 from inference.registry import Registry
 from orchestration import freshness, reading
 from orchestration.cli import show
-from orchestration.house import House, load_catalogue, prepare
+from orchestration.house import House, load_catalogue, requests_to_ask
 from orchestration.locks import held_locks
 from orchestration.settings import Settings
 
@@ -52,7 +52,7 @@ def after_run(settings: Settings, registry: Registry, done: "LocalRun", seconds:
 
 def planned(house: House) -> None:
     """Print what a run would ask, by rater and data set."""
-    requests = prepare(house)
+    requests = requests_to_ask(house)
     catalogue = load_catalogue(house.settings)
     _unavailable(catalogue.registry)
     if requests.is_empty():

@@ -30,7 +30,7 @@ def run(
     with show.progress_bars() as progress:
         from orchestration.local import run_local
 
-        house = House(settings, progress, supersede, frozenset(study or ()), frozenset(rater or ()))
+        house = House(settings, progress, supersede, force, frozenset(study or ()), frozenset(rater or ()))
         done = run_local(house)
     summary.after_run(settings, registry, done, watch.seconds)
     sys.exit(1 if done.failures else 0)

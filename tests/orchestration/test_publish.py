@@ -49,7 +49,12 @@ def refresh(warehouse: Path) -> int:
 
 def manifest(*public: str) -> dict[str, object]:
     nodes = {
-        name: {"resource_type": "model", "schema": "marts", "name": name, "config": {"meta": {"public": name in public}}}
+        name: {
+            "resource_type": "model",
+            "schema": "marts",
+            "name": name,
+            "config": {"meta": {"public": name in public}},
+        }
         for name in ("c", "v")
     }
     return {"nodes": {**nodes, "t": {"resource_type": "test", "schema": "marts", "name": "t", "config": {}}}}
@@ -84,7 +89,9 @@ def test_the_public_file_holds_only_what_the_allow_list_names(tmp_path: Path, wa
     target = tmp_path / "public.duckdb"
     publish_public(warehouse, target, tmp_path / "manifest.json")
     with duckdb.connect(str(target), read_only=True) as connection:
-        tables = connection.execute("select table_schema || '.' || table_name from information_schema.tables").fetchall()
+        tables = connection.execute(
+            "select table_schema || '.' || table_name from information_schema.tables"
+        ).fetchall()
     assert sorted(tables) == [("marts.v",), ("meta.refreshes",)]
 
 
@@ -126,7 +133,10 @@ def test_a_reader_in_another_process_never_fails_and_never_sees_two_refreshes(tm
     target, stop = tmp_path / "analyst.duckdb", tmp_path / "stop"
     publish_analyst(warehouse, target)
     reader = subprocess.Popen(
-        [sys.executable, "-c", READER, str(target), str(stop)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", READER, str(target), str(stop)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert reader.stdout is not None
     assert reader.stdout.readline() == "reading\n"
@@ -139,5 +149,3 @@ def test_a_reader_in_another_process_never_fails_and_never_sees_two_refreshes(tm
     assert (errors, mixed) == (0, 0), err
     assert n > 20
     assert seen > 2
-
-

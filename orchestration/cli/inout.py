@@ -1,0 +1,1 @@
+"""Commands that take in and give out: ``import-responses``, ``export``."""
