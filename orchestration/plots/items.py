@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from orchestration.plots.raters import bins_in_words
-from orchestration.plots.style import BLUE, GREY, INK, ORANGE, heading
+from orchestration.plots.style import BLUE, INK, ORANGE, heading
 
 MOST_PANELS = 12
 """Models that one picture shows, a panel each."""
@@ -79,7 +79,9 @@ def confusion_by_bin(frame: pl.DataFrame, subject: str) -> Any:
     labels = list(dict.fromkeys(frame["gold_label"].to_list() + frame["answer_label"].to_list()))
     golds, bins = list(dict.fromkeys(frame["gold_label"])), sorted(frame["difficulty_bin"].unique())
     # a label that was never given for a gold label that occurs is 0 %; a gold label that does not occur has no row
-    grid = frame.select("difficulty_bin", "gold_label").unique().join(pl.DataFrame({"answer_label": labels}), how="cross")
+    grid = (
+        frame.select("difficulty_bin", "gold_label").unique().join(pl.DataFrame({"answer_label": labels}), how="cross")
+    )
     rows = grid.join(frame, on=["difficulty_bin", "gold_label", "answer_label"], how="left").with_columns(
         pl.col("n").fill_null(0)
     )
@@ -90,7 +92,10 @@ def confusion_by_bin(frame: pl.DataFrame, subject: str) -> Any:
     )
     tiles = base.mark_rect(stroke="white").encode(
         color=alt.Color(
-            "share:Q", scale=alt.Scale(domain=[0, 1], scheme="blues"), title="share of row", legend=alt.Legend(format="%")
+            "share:Q",
+            scale=alt.Scale(domain=[0, 1], scheme="blues"),
+            title="share of row",
+            legend=alt.Legend(format="%"),
         ),
         tooltip=["difficulty_bin", "gold_label", "answer_label", "n", alt.Tooltip("share", format=".1%")],
     )
@@ -131,7 +136,7 @@ def wright_map(raters: pl.DataFrame, items: pl.DataFrame, subject: str) -> Any:
     scale = alt.Scale(domain=[float(edges[0]), float(edges[-1])], nice=False)
     left = _bars(theta, edges, scale, BLUE, "raters", is_mirrored=True)
     right = _bars(b, edges, scale, ORANGE, "items", is_mirrored=False)
-    n_extreme = int(raters["is_extreme"].sum() + items["is_extreme"].sum())
+    n_extreme = raters["is_extreme"].to_list().count(True) + items["is_extreme"].to_list().count(True)
     title = heading(
         "Wright map: raters and items on one scale",
         subject,

@@ -33,7 +33,7 @@ def _undefined(frame: pl.DataFrame, column: str) -> tuple[pl.DataFrame, str]:
 
 def _span(counts: pl.Series) -> str:
     """Write a range of counts as one number where there is only one."""
-    low, high = counts.min(), counts.max()
+    low, high = int(counts.to_numpy().min()), int(counts.to_numpy().max())
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
@@ -94,7 +94,7 @@ def excess_slopes(frame: pl.DataFrame, subject: str) -> Any:
     title = heading(
         "Robustness to difficulty beyond ability",
         subject,
-        f"{defined.height:,} raters, n = {_span(defined['n'])} responses each; bars are 95 % intervals, clustered by testlet",
+        f"{defined.height:,} raters, n = {_span(defined['n'])} responses each; bars are 95 % intervals (clustered)",
         bins_in_words(frame),
         cut,
         left_out,
@@ -132,7 +132,8 @@ def ability_accuracy(frame: pl.DataFrame, subject: str) -> Any:
     )
     bars = base.mark_rule(opacity=0.45).encode(x=alt.X("low:Q", title="theta (logits)"), x2="high:Q")
     dots = base.mark_point(filled=True, size=60, opacity=0.9).encode(
-        x="theta:Q", tooltip=["rater_id", "n", alt.Tooltip("theta", format=".3f"), alt.Tooltip("accuracy", format=".3f")]
+        x="theta:Q",
+        tooltip=["rater_id", "n", alt.Tooltip("theta", format=".3f"), alt.Tooltip("accuracy", format=".3f")],
     )
     title = heading(
         "Ability against accuracy",

@@ -45,7 +45,7 @@ def heading(title: str, *notes: str) -> alt.TitleParams:
 
 
 def colour_by(names: list[str], field: str, title: str) -> Any:
-    """Return a colour per name, or one colour for all where there are more names than colours that can be told apart."""
+    """Return a colour per name; one for all where there are more names than colours that can be told apart."""
     if len(names) > len(PALETTE):
         return alt.value(BLUE)
     scale = alt.Scale(domain=names, range=list(PALETTE[: len(names)]))

@@ -148,7 +148,7 @@ def _tables(dataset: str, kind: str, rng: np.random.Generator) -> dict[str, pl.D
 
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Settings of an installation with a published file: a data set with labels and one with scores."""
+    """Publish by hand: an installation with a data set with labels and one with scores."""
     settings = Settings(home=tmp_path_factory.mktemp("home"), data=None)
     settings.published.mkdir()
     rng = np.random.default_rng(7)
