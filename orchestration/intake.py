@@ -156,5 +156,9 @@ def landed_requests(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
 
 
 def bound_settings(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Return the settings hash that each rater id seen so far is bound to."""
-    return dict(connection.execute("select rater_id, settings_hash from raw.raters").fetchall())
+    """Return the settings hash that each rater id is bound to: the one under which it last answered.
+
+    A rater that has never answered is bound to nothing, so its entry may be edited freely until then.
+    """
+    query = "select rater_id, arg_max(settings_hash, finished_at) from raw.responses group by rater_id"
+    return dict(connection.execute(query).fetchall())
