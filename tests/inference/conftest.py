@@ -80,7 +80,7 @@ FILES = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A registry folder with one bank, two local raters, two recorded raters and a study."""
+    """Write a registry folder with one bank, two local raters, two recorded raters and a study."""
     for name, content in FILES.items():
         path = tmp_path / "registry" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,10 +20,10 @@ class Scripted:
 
     kind = "scripted"
     version = "9"
-    flags = {"place": "here"}
 
     def __init__(self, script: Callable[[Iterable[RenderedRequest]], Iterator[Completion]]) -> None:
         self.complete = script
+        self.flags = {"place": "here"}
         self.is_closed = False
 
     def close(self) -> None:
@@ -40,12 +40,16 @@ def asked(load, tmp_path):
         todo = to_ask(plan, NOTHING) if requests is None else requests
         model, mine = next(pair for pair in models_to_ask(todo, registry) if pair[0].name == "overlap")
         engine, folder = Scripted(script), tmp_path / "landing"
-        options = {"progress": lambda n: None, "cache": tmp_path / "cache", "engine": engine}
+        options = {"progress": _ignore, "cache": tmp_path / "cache", "engine": engine}
         summary = ask(model, mine, registry, banks, Journal(folder), **options)
         parts = [pl.read_parquet(path) for path in chunk_files(folder)]
         return summary, pl.concat(parts) if parts else pl.DataFrame(), engine
 
     return run
+
+
+def _ignore(n: int) -> None:
+    """Take progress and do nothing with it."""
 
 
 def _say(request: RenderedRequest) -> Completion:
@@ -65,7 +69,11 @@ def test_an_attempt_carries_all_that_was_asked(asked):
     for row in rows.iter_rows(named=True):
         assert row["attempt_id"] == attempt_id_of(row["request_id"], 1)
         assert row["prompt_hash"] == hash_of(row["messages"])
-        assert (row["engine"], row["engine_version"], json.loads(row["engine_flags"])) == ("scripted", "9", {"place": "here"})
+        assert (row["engine"], row["engine_version"], json.loads(row["engine_flags"])) == (
+            "scripted",
+            "9",
+            {"place": "here"},
+        )
         assert row["completion_tokens"] == 3
 
 
@@ -151,7 +159,7 @@ def test_a_recorded_cell_is_kept_verbatim_and_a_blank_is_what_its_entry_says(cha
         plan = plan_requests(registry, banks)
         (model, mine), *_ = (p for p in models_to_ask(to_ask(plan, NOTHING), registry) if p[0].name == "old_grades")
         folder = tmp_path / registry.fingerprint
-        ask(model, mine, registry, banks, Journal(folder), progress=lambda n: None, cache=tmp_path)
+        ask(model, mine, registry, banks, Journal(folder), progress=_ignore, cache=tmp_path)
         rows = pl.concat([pl.read_parquet(path) for path in chunk_files(folder)])
         assert rows["messages"].null_count() == rows.height
         return {(r["rater_id"], r["item_id"]): (r["text"], r["finish_reason"]) for r in rows.iter_rows(named=True)}

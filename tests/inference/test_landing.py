@@ -13,7 +13,7 @@ from inference.rows import ResponseRow
 def _row(number: int, rater: str = "org/model-a|zero, shot") -> ResponseRow:
     return ResponseRow(
         attempt_id=attempt_id_of(str(number), 1), request_id=str(number), attempt=1, rater_id=rater, dataset="d",
-        item_id=f"{number:03}", replicate=0, settings_hash="s", content_hash="c", prompt_hash=None, text=f"Label: {number}",
+        item_id=f"{number:03}", replicate=0, settings_hash="s", content_hash="c", prompt_hash=None, text="Label: a",
         finish_reason="stop", error_kind=None, error_type=None, error_message=None, prompt_tokens=None,
         completion_tokens=None, latency_seconds=None, option_logprobs=None, exemplar_ids=None, engine="recorded",
         engine_version="1", engine_flags=None, finished_at=datetime(2026, 1, 1, tzinfo=UTC), chunk_id="",
@@ -79,7 +79,10 @@ def test_a_chunk_that_is_cut_off_is_named_with_the_remedy(tmp_path):
     ("spoil", "message"),
     [
         (lambda frame: frame.drop("text"), "column 'text' is None, expected String"),
-        (lambda frame: frame.with_columns(pl.col("attempt").cast(pl.Int32)), "column 'attempt' is Int32, expected Int64"),
+        (
+            lambda frame: frame.with_columns(pl.col("attempt").cast(pl.Int32)),
+            "column 'attempt' is Int32, expected Int64",
+        ),
         (lambda frame: frame.with_columns(more=pl.lit(1)), "columns .*more"),
         (lambda frame: frame.drop("messages"), "columns .*messages"),
     ],

@@ -32,7 +32,9 @@ def test_the_plan_is_raters_times_test_items(load):
 
 def test_request_ids_are_the_declared_hash(load):
     for row in plan_requests(*load()).iter_rows(named=True):
-        expected = request_id_of(*(row[name] for name in ("rater_id", "dataset", "item_id", "replicate", "content_hash")))
+        expected = request_id_of(
+            *(row[name] for name in ("rater_id", "dataset", "item_id", "replicate", "content_hash"))
+        )
         assert row["request_id"] == expected
 
 

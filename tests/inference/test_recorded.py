@@ -15,7 +15,10 @@ from orchestration.settings import SHIPPED_REGISTRY
 
 def test_wide_columns_become_raters_with_model_and_condition(load):
     rows = rater_rows(load()[0]).filter(pl.col("engine") == "recorded").sort("rater_id")
-    assert rows.select("rater_id", "model", "condition", "family").rows() == [("m|a", "m", "a", "m"), ("m|b", "m", "b", "m")]
+    assert rows.select("rater_id", "model", "condition", "family").rows() == [
+        ("m|a", "m", "a", "m"),
+        ("m|b", "m", "b", "m"),
+    ]
 
 
 def test_long_rows_become_the_same_cells_as_wide_columns(folder, change, load):
@@ -38,7 +41,11 @@ def test_ids_that_the_data_set_lacks_are_shown_beside_its_own(change, load):
 
 
 def test_a_name_that_does_not_split_is_named(change, load):
-    change("recorded/old.yml", "  blank:", "  raters: {columns: ['m.+'], split_name: '(?P<model>x)-(?P<condition>y)'}\n  blank:")
+    change(
+        "recorded/old.yml",
+        "  blank:",
+        "  raters: {columns: ['m.+'], split_name: '(?P<model>x)-(?P<condition>y)'}\n  blank:",
+    )
     with pytest.raises(SourceError, match=r"rater 'm\|a' does not match split_name"):
         rater_rows(load()[0])
 
@@ -63,7 +70,9 @@ def test_a_name_bound_to_other_settings_is_an_error_with_both_remedies(change, l
     bound = dict(rater_rows(load()[0]).select("rater_id", "settings_hash").rows())
     check_bound(rater_rows(load()[0]), bound)
     change("models/overlap.yml", "measures: [recall]", "measures: [jaccard]")
-    with pytest.raises(RaterConflictError, match=r"'overlap\|recall' is bound to other settings .*new name.*--supersede"):
+    with pytest.raises(
+        RaterConflictError, match=r"'overlap\|recall' is bound to other settings .*new name.*--supersede"
+    ):
         check_bound(rater_rows(load()[0]), bound)
 
 
@@ -91,7 +100,11 @@ class TestDescribingAPredictionFile:
     @pytest.mark.parametrize(
         ("content", "options", "message"),
         [
-            ("id,n|1\n900,right\n", {}, r"no column holds ids of data set tiny_labels; ids there look like '007'.*'900'"),
+            (
+                "id,n|1\n900,right\n",
+                {},
+                r"no column holds ids of data set tiny_labels; ids there look like '007'.*'900'",
+            ),
             ("id,a,b\n007,right,half\n", {}, "which columns are raters.*'a', 'b'"),
             ("id,n|1\n007,right\n007,half\n", {}, r"id '007' stands on lines 2, 3"),
             ("id,n|1\n007,right\n", {"id_column": "key"}, "no column 'key'"),
@@ -104,7 +117,9 @@ class TestDescribingAPredictionFile:
 
     def test_an_unknown_data_set_lists_the_known(self, load, tmp_path):
         (tmp_path / "mine.csv").write_text("id,n|1\n007,right\n")
-        with pytest.raises(RegistryError, match=r"unknown dataset 'tiny'; expected one of \['tiny_labels', 'tiny_scores'\]"):
+        with pytest.raises(
+            RegistryError, match=r"unknown dataset 'tiny'; expected one of \['tiny_labels', 'tiny_scores'\]"
+        ):
             describe_predictions(tmp_path / "mine.csv", "tiny", *load(), name="mine")
 
 

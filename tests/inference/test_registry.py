@@ -32,7 +32,7 @@ def test_the_fingerprint_follows_content_and_not_place(folder, change, load, tmp
 @pytest.mark.parametrize(
     ("name", "old", "new", "message"),
     [
-        ("models/overlap.yml", "family:", "famly:", r"overlap\.yml: overlap\.famly: unknown key 'famly' \(did you mean 'family'\?\)"),
+        ("models/overlap.yml", "family:", "famly:", r"overlap\.famly: unknown key 'famly' \(did you mean 'family'\?\)"),
         ("banks/tiny.yml", "item_text:", "itemtext:", r"tiny\.items\.itemtext: unknown key .*did you mean 'item_text'"),
         ("banks/tiny.yml", "label_set: three", "label_set: thre", r"unknown name 'thre' \(did you mean 'three'\?\)"),
         ("banks/tiny.yml", "  licence: Apache-2.0\n", "", r"tiny\.licence: this key is missing"),
