@@ -35,4 +35,16 @@ def open_engine(
         from inference.engines.baseline import BaselineEngine
 
         return BaselineEngine(registry, banks, cache)
+    if model.engine == "vllm":
+        from inference.engines.vllm import VllmEngine
+
+        return VllmEngine(model, cache)
+    if model.engine == "openai":
+        from inference.engines.openai import OpenAIEngine
+
+        return OpenAIEngine(model)
+    if model.engine == "batch":
+        from inference.engines.batch import BatchEngine
+
+        return BatchEngine(model, cache.parent / "batches")
     raise ValueError(f"{model.yaml}: {model.name}: engine {model.engine!r} cannot be opened here")

@@ -333,7 +333,7 @@ class ModelSpec(Entry):
         for name, condition in self.conditions.items():
             read_settings(self.engine, self.settings, condition.settings)
             if condition.temperature is None:
-                raise ValueError(f"conditions.{name}.temperature: this key is missing; add it (0 draws nothing at random)")
+                raise ValueError(f"conditions.{name}.temperature: this key is missing; add it (0 draws nothing)")
         return self
 
 

@@ -1,0 +1,188 @@
+"""One model in vLLM, in this process: jobs in, completions out.
+
+Requests join and leave the running batch one by one, so a bad one harms no other and answers come as they are finished.
+Knows nothing of raters, items or the journal, nor in which process it runs.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from inference.engines.base import Completion, failed
+from inference.engines.jobs import Job, plain_prompt
+from inference.engines.option_logprobs import option_logprobs
+from inference.identity import hash_of
+
+N_LOGPROBS = 64
+"""Tokens per place whose log-probability is read where the distribution over choices is wanted."""
+
+
+class JobSource(Protocol):
+    """Where jobs come from."""
+
+    def take(self, wait: bool) -> Job | Literal["later", "end"]:
+        """Return the next job, ``end`` after the last; ``later`` where there is none now, but never with ``wait``."""
+
+
+class VllmModel:
+    """One model in vLLM, in this process.
+
+    Parameters
+    ----------
+    settings
+        LocalSettings as JSON, with ``revision``; what can change the text.
+    runtime
+        VllmRuntime as JSON; what cannot.
+    cache
+        Folder for models that are converted.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], runtime: Mapping[str, Any], cache: Path) -> None:
+        os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+        os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+        if runtime["kv_cache_gib"] is not None:
+            os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(max(1, round(runtime["kv_cache_gib"])))
+        from vllm import LLM
+
+        from inference.engines.offline_models import local_folder
+
+        folder = local_folder(settings["weights"], settings["revision"], cache)
+        self._settings = settings
+        llm = LLM(**_engine_arguments(settings, runtime, folder))
+        self._engine = llm.llm_engine
+        self._tokenizer = llm.get_tokenizer()
+        template = settings["chat_template"]
+        self._template = template["jinja"] if isinstance(template, dict) else self._tokenizer.chat_template
+        self._jobs: dict[str, tuple[Job, int, float]] = {}
+        self.flags = _flags(settings, runtime, self._template)
+
+    def answers(self, source: JobSource) -> Iterator[Completion]:
+        """Yield one completion for each job of a source, as they are finished."""
+        is_open = True
+        while is_open or self._jobs:
+            while is_open and isinstance(job := source.take(wait=not self._jobs), Job):
+                failure = self._admit(job)
+                if failure is not None:
+                    yield failure
+            is_open = is_open and job != "end"
+            if self._jobs:
+                yield from (self._completion(output) for output in self._engine.step() if output.finished)
+
+    def close(self) -> None:
+        """End the processes that vLLM has started."""
+        self._engine.engine_core.shutdown()
+
+    def _admit(self, job: Job) -> Completion | None:
+        """Hand a job to vLLM; return its error where it cannot be asked."""
+        from vllm import SamplingParams
+        from vllm.sampling_params import StructuredOutputsParams
+
+        if self._settings["chat_template"] != "plain" and not self._template:
+            message = "the model has no chat template; set settings.chat_template to plain or to a template of its own"
+            return failed(job.id, "permanent", "no_template", message)
+        try:
+            token_ids = self._token_ids(job)
+            limit = self._settings["max_model_len"]
+            if len(token_ids) >= limit:
+                message = f"the prompt has {len(token_ids)} tokens; max_model_len is {limit}, with the response"
+                return _too_long(job.id, message, len(token_ids))
+            constraint = StructuredOutputsParams(**job.constraint) if job.constraint else None
+            params = SamplingParams(
+                **job.sampling, structured_outputs=constraint, logprobs=N_LOGPROBS if job.options else None
+            )
+            self._engine.add_request(job.id, {"prompt_token_ids": token_ids}, params)
+        except Exception as problem:
+            return failed(job.id, "permanent", "bad_request", f"{type(problem).__name__}: {problem}")
+        self._jobs[job.id] = (job, len(token_ids), time.monotonic())
+        return None
+
+    def _token_ids(self, job: Job) -> list[int]:
+        if self._settings["chat_template"] == "plain":
+            return list(self._tokenizer(plain_prompt(job.messages)).input_ids)
+        text = self._tokenizer.apply_chat_template(
+            job.messages, chat_template=self._template, add_generation_prompt=True, tokenize=False
+        )
+        return list(self._tokenizer(text, add_special_tokens=False).input_ids)
+
+    def _completion(self, output: Any) -> Completion:
+        job, n_prompt, started = self._jobs.pop(output.request_id)
+        written = output.outputs[0]
+        if written.finish_reason not in {"stop", "length"}:
+            return failed(job.id, "retryable", "aborted", f"vLLM ended the request with {written.finish_reason!r}")
+        return Completion(
+            request_id=job.id,
+            text=written.text,
+            finish_reason=written.finish_reason,
+            prompt_tokens=n_prompt,
+            completion_tokens=len(written.token_ids),
+            latency_seconds=time.monotonic() - started,
+            option_logprobs=self._option_logprobs(job, written) if job.options else None,
+        )
+
+    def _option_logprobs(self, job: Job, written: Any) -> dict[str, float] | None:
+        special = set(self._tokenizer.all_special_ids)
+        texts = {
+            token_id: "" if token_id in special else entry.decoded_token
+            for step in written.logprobs
+            for token_id, entry in step.items()
+        }
+        steps = [
+            {texts[token_id]: entry.logprob for token_id, entry in step.items() if entry.logprob > -1e9}
+            for step in written.logprobs
+        ]
+        return option_logprobs(job.options, steps, [texts[token_id] for token_id in written.token_ids])
+
+
+def _engine_arguments(settings: Mapping[str, Any], runtime: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    is_local = Path(folder).is_dir()
+    gib = runtime["kv_cache_gib"]
+    return {
+        "model": folder,
+        "revision": None if is_local else settings["revision"],
+        "tokenizer_revision": None if is_local else settings["revision"],
+        "dtype": settings["dtype"],
+        "quantization": settings["quantization"],
+        "max_model_len": settings["max_model_len"],
+        "seed": settings["seed"],
+        "generation_config": "vllm",  # never the sampling defaults that a model brings along
+        "logprobs_mode": "processed_logprobs",
+        "max_logprobs": N_LOGPROBS,
+        "structured_outputs_config": {"backend": "guidance", "disable_any_whitespace": True},
+        "tensor_parallel_size": runtime["tensor_parallel_size"],
+        "gpu_memory_utilization": runtime["gpu_memory_utilization"],
+        "kv_cache_memory_bytes": None if gib is None else int(gib * 2**30),
+        "enable_prefix_caching": runtime["enable_prefix_caching"],
+        "max_num_seqs": runtime["max_num_seqs"],
+        "enforce_eager": runtime["enforce_eager"],
+    }
+
+
+def _flags(settings: Mapping[str, Any], runtime: Mapping[str, Any], template: str | None) -> dict[str, Any]:
+    import platform
+
+    import torch
+
+    policy = settings["chat_template"]
+    return {
+        **runtime,
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        "host": platform.node(),
+        "torch": torch.__version__,
+        "batch_invariant": os.environ.get("VLLM_BATCH_INVARIANT", "0") == "1",
+        "chat_template_policy": policy if isinstance(policy, str) else "jinja",
+        "chat_template_hash": hash_of(template) if template and policy != "plain" else None,
+    }
+
+
+def _too_long(request_id: str, message: str, n_tokens: int) -> Completion:
+    return Completion(
+        request_id,
+        None,
+        "error",
+        error_kind="permanent",
+        error_type="too_long",
+        error_message=message,
+        prompt_tokens=n_tokens,
+    )
