@@ -103,7 +103,7 @@ def information(cells: Cells, scales: Scales, point: Point) -> Information:
     """Eliminate the Hessian at `point`, which must be the mode for the gradient to hold; weights must be 1."""
     n_raters = cells.weight.size
     batches = make_batches(cells, scales, point)
-    solved, dense, log_determinant = _eliminate(batches, scales, point, n_raters)
+    solved, dense, log_determinant = eliminate(batches, scales, point, n_raters)
     cov_z = np.asarray(np.linalg.inv(dense), dtype=np.float64)
     log_determinant += float(np.linalg.slogdet(dense)[1])
     log_determinant += 2.0 * n_raters * np.log(scales.theta) + 2.0 * point.b.size * np.log(scales.b)
@@ -127,7 +127,7 @@ def information(cells: Cells, scales: Scales, point: Point) -> Information:
         var_b[batch.items] = own_var_b
         var_deviation[batch.items] = own_var_b + cov_z[-1, -1] - 2.0 * cross[:, :, -1]
         skew_s[batch.testlets], skew_b[batch.items] = skew.sum(axis=1), -skew.sum(axis=2)
-    adjoint = _solve(batches, solved, cov_z, skew_s, skew_b)
+    adjoint = solve_system(batches, solved, cov_z, skew_s, skew_b)
     return Information(
         var_theta=var_theta,
         var_u=var_u,
@@ -172,9 +172,10 @@ def marginal_gradient(
     return np.array(parts)
 
 
-def _eliminate(
+def eliminate(
     batches: list[Batch], scales: Scales, point: Point, n_raters: int
 ) -> tuple[list[_Solved], FloatArray, float]:
+    """Item blocks of each batch, the dense precision of (theta, mean), and the log determinant so far."""
     dense = np.zeros((n_raters + 1, n_raters + 1))
     diagonal = np.full(n_raters + 1, scales.theta_precision)
     diagonal[-1] = point.b.size * scales.b_precision
@@ -195,7 +196,7 @@ def _eliminate(
     return solved, dense, log_determinant
 
 
-def _solve(
+def solve_system(
     batches: list[Batch], solved: list[_Solved], cov_z: FloatArray, for_s: FloatArray, for_b: FloatArray
 ) -> Point:
     """Solve Hessian x = right-hand side, where theta and u enter through s."""
