@@ -14,6 +14,7 @@ from analytics.difficulty import difficulty_bins
 from analytics.irt.testlet import fit_testlet
 from analytics.irt.testlet_anchor import score_anchored
 from analytics.irt.testlet_result import TestletFit, TestletOptions
+from analytics.irt.testlet_slope import estimate_slopes
 from analytics.matrix import FloatArray, IntArray, ResponseMatrix
 from analytics.robustness import bin_accuracy, bin_slope
 
@@ -36,6 +37,8 @@ class _View:
     raters: IntArray
     bins: IntArray
     probability: FloatArray
+    b: FloatArray
+    b_se: FloatArray | None
     undefined_reason: str | None = None
 
 
@@ -50,12 +53,20 @@ def robustness_frames(
 ) -> RobustnessFrames:
     """Accuracy by bin and slopes of every rater, in its own fit's bins and in those of the other models."""
     probability = 1.0 / (1.0 + np.exp(fit.b - fit.theta[:, None] - fit.u[:, matrix.item_testlet]))
-    views = [_View("own_fit", np.arange(matrix.n_raters), bins, probability)]
+    views = [_View("own_fit", np.arange(matrix.n_raters), bins, probability, fit.b, None)]
     views += _leave_model_out(matrix, fit, options, n_bins)
     bin_rows, slope_rows = [], []
     for view in views:
         responses = matrix.responses[view.raters]
         means = bin_accuracy(responses, view.probability, view.bins, n_bins)
+        slopes = estimate_slopes(
+            responses,
+            matrix.item_testlet,
+            view.b,
+            b_se=view.b_se,
+            sd_theta=max(fit.sd_theta, _SMALLEST_SD),
+            sd_u=fit.sd_u,
+        )
         for row, rater in enumerate(view.raters):
             head = {
                 "fit_id": fit_id,
@@ -67,7 +78,12 @@ def robustness_frames(
             slope = asdict(bin_slope(responses[row], view.probability[row], view.bins, matrix.item_testlet))
             if view.undefined_reason is not None:
                 slope["undefined_reason"] = view.undefined_reason
-            slope_rows.append(head | slope)
+            alpha = {
+                "alpha": float(slopes.alpha[row]),
+                "alpha_se": float(slopes.alpha_se[row]),
+                "alpha_undefined_reason": view.undefined_reason or slopes.undefined_reason[row],
+            }
+            slope_rows.append(head | slope | alpha)
             bin_rows += [
                 head
                 | {
@@ -101,13 +117,15 @@ def _leave_model_out(matrix: ResponseMatrix, fit: TestletFit, options: TestletOp
         if not others.any() or np.isnan(responses).all():
             nothing = np.zeros(matrix.n_items, dtype=np.int64)
             blank = np.full((own.size, matrix.n_items), np.nan)
-            views.append(_View("leave_model_out", own, nothing, blank, "no other model has responses"))
+            views.append(_View("leave_model_out", own, nothing, blank, blank[0], None, "no other model has responses"))
             continue
         rest = fit_testlet(responses, matrix.item_testlet, fixed)
         scored = score_anchored(
             matrix.responses[own], matrix.item_testlet, rest.b, b_se=rest.b_se, sd_theta=sd_theta, sd_u=fit.sd_u
         )
-        views.append(_View("leave_model_out", own, difficulty_bins(rest.b, n_bins), scored.probability))
+        views.append(
+            _View("leave_model_out", own, difficulty_bins(rest.b, n_bins), scored.probability, rest.b, rest.b_se)
+        )
     return views
 
 

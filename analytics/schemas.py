@@ -182,7 +182,10 @@ RATER_SLOPES = Table(
         _float("excess_slope", "slope - expected_slope; positive is more robust than the ability implies"),
         _float("excess_slope_se", "Standard error, clustered by testlet"),
         _float("excess_slope_ci_low", "Lower end of the 95 % interval"),
-        _float("excess_slope_ci_high", "Upper end of the 95 % interval"), _WHY,
+        _float("excess_slope_ci_high", "Upper end of the 95 % interval"),
+        _float("alpha", "Rater slope on difficulty, 1 under the model; below 1 is more robust"),
+        _float("alpha_se", "Standard error of alpha, testlet effects included"),
+        _text("alpha_undefined_reason", "Why alpha is null"), _WHY,
     ),
 )  # fmt: skip
 
