@@ -109,7 +109,9 @@ def irw_frame(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _datasets(settings: Settings, dataset: str | None) -> tuple[str, ...]:
-    known = query_published(settings, "select distinct dataset from core.response_matrix order by 1")["dataset"].to_list()
+    known = query_published(settings, "select distinct dataset from core.response_matrix order by 1")[
+        "dataset"
+    ].to_list()
     if dataset is not None and dataset not in known:
         raise UnknownNameError(f"unknown data set {dataset!r}; expected one of {', '.join(map(repr, known))}")
     if not known:

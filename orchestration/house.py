@@ -77,6 +77,33 @@ class Completeness:
     """Planned requests without a final attempt."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of asking some raters."""
+
+    raters: tuple[Completeness, ...]
+    """How far each of them is, by rater id."""
+    crashes: tuple[str, ...]
+    """Why engines stopped before their end."""
+
+    @property
+    def lacking(self) -> tuple[Completeness, ...]:
+        """Raters that still lack something."""
+        return tuple(rater for rater in self.raters if rater.n_missing)
+
+    @property
+    def complete(self) -> tuple[Completeness, ...]:
+        """Raters that lack nothing."""
+        return tuple(rater for rater in self.raters if not rater.n_missing)
+
+    @property
+    def complaint(self) -> str:
+        """One line that says who lacks how much, why, and what happens next."""
+        lacking = ", ".join(f"{r.rater_id} lacks {r.n_missing:,} of {r.n_planned:,}" for r in self.lacking)
+        reasons = f" (the engine stopped: {'; '.join(self.crashes)})" if self.crashes else ""
+        return f"{lacking}{reasons}; what is missing is asked again by the next run"
+
+
 _catalogues: dict[str, Catalogue] = {}
 
 
@@ -133,7 +160,11 @@ def requests_to_ask(house: House) -> pl.DataFrame:
         if not house.supersede:
             check_bound(catalogue.raters, intake.bound_settings(connection))
         landed = intake.landed_requests(connection)
-    requests = to_ask(catalogue.plan, landed)
+    return narrowed(house, to_ask(catalogue.plan, landed))
+
+
+def narrowed(house: House, requests: pl.DataFrame) -> pl.DataFrame:
+    """Return the requests that this run is about."""
     if house.studies:
         wanted = pl.element().is_in(sorted(house.studies))
         requests = requests.filter(pl.col("studies").str.split(",").list.eval(wanted).list.any())
@@ -159,7 +190,7 @@ def completeness(house: House, plan: pl.DataFrame) -> list[Completeness]:
     return [Completeness(*row) for row in counts.iter_rows()]
 
 
-def ask_raters(house: House, rater_ids: Sequence[str]) -> list[Completeness]:
+def ask_raters(house: House, rater_ids: Sequence[str]) -> Asked:
     """Ask what the raters named still lack, land it, and return how far each of them is.
 
     The engine of a model is opened once for all its raters. Nobody holds the warehouse while an engine is at work.
@@ -174,14 +205,16 @@ def ask_raters(house: House, rater_ids: Sequence[str]) -> list[Completeness]:
     is_wanted = pl.col("rater_id").is_in(list(rater_ids))
     with hold_raters(settings.locks, rater_ids):
         requests = requests_to_ask(house).filter(is_wanted)
-        for model, rows in models_to_ask(requests, catalogue.registry):
-            _ask_model(house, catalogue, model, rows)
+        asked = [_ask_model(house, catalogue, *group) for group in models_to_ask(requests, catalogue.registry)]
         intake.land_chunks(settings.warehouse, settings.landing)
-    return completeness(house, catalogue.plan.filter(is_wanted))
+    raters = completeness(house, narrowed(house, catalogue.plan.filter(is_wanted)))
+    return Asked(tuple(raters), tuple(crash for crash in asked if crash is not None))
 
 
-def _ask_model(house: House, catalogue: Catalogue, model: ModelSpec | RecordedSpec, requests: pl.DataFrame) -> None:
-    """Ask one model, reporting how far it is; what comes back lies in the journal."""
+def _ask_model(
+    house: House, catalogue: Catalogue, model: ModelSpec | RecordedSpec, requests: pl.DataFrame
+) -> str | None:
+    """Ask one model, reporting how far it is; return why its engine stopped early, or None."""
     done, total = 0, requests.height
 
     def report(n: int) -> None:
@@ -191,7 +224,7 @@ def _ask_model(house: House, catalogue: Catalogue, model: ModelSpec | RecordedSp
 
     journal = Journal(house.settings.landing)
     cache = house.settings.cache
-    ask(model, requests, catalogue.registry, catalogue.banks, journal, progress=report, cache=cache)
+    return ask(model, requests, catalogue.registry, catalogue.banks, journal, progress=report, cache=cache).crash
 
 
 def raters_by_model(requests: pl.DataFrame, raters: pl.DataFrame) -> dict[str, list[str]]:

@@ -21,6 +21,8 @@ class Settings:
     """State of the installation (``THETAHOUSE_HOME``, default ``./var``)."""
     data: Path | None
     """Outside data (``THETAHOUSE_DATA``); null where there is none."""
+    shipped_registry: Path = SHIPPED_REGISTRY
+    """Registry that comes first (``THETAHOUSE_REGISTRY``); the one shipped with the project unless named."""
 
     @property
     def warehouse(self) -> Path:
@@ -60,7 +62,7 @@ class Settings:
     @property
     def registries(self) -> tuple[Path, ...]:
         """Registry folders, shipped first."""
-        return (SHIPPED_REGISTRY, self.own_registry)
+        return (self.shipped_registry, self.own_registry)
 
     @property
     def cache(self) -> Path:
@@ -84,10 +86,21 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     Raises
     ------
     NotADirectoryError
-        ``THETAHOUSE_DATA`` names a folder that does not exist.
+        ``THETAHOUSE_DATA`` or ``THETAHOUSE_REGISTRY`` names a folder that does not exist.
     """
     values = os.environ if environment is None else environment
-    data = Path(values["THETAHOUSE_DATA"]).resolve() if values.get("THETAHOUSE_DATA") else None
-    if data is not None and not data.is_dir():
-        raise NotADirectoryError(f"THETAHOUSE_DATA={data}: no such folder; unset it, or name the folder with the data")
-    return Settings(home=Path(values.get("THETAHOUSE_HOME") or "var").resolve(), data=data)
+    return Settings(
+        home=Path(values.get("THETAHOUSE_HOME") or "var").resolve(),
+        data=_folder(values, "THETAHOUSE_DATA"),
+        shipped_registry=_folder(values, "THETAHOUSE_REGISTRY") or SHIPPED_REGISTRY,
+    )
+
+
+def _folder(values: Mapping[str, str], variable: str) -> Path | None:
+    """Return the folder that a variable names; None where it is not set."""
+    if not values.get(variable):
+        return None
+    folder = Path(values[variable]).resolve()
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{variable}={folder}: no such folder; unset it, or name one that exists")
+    return folder

@@ -24,7 +24,7 @@ from dagster import (
 from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
 
 from inference.rows import RAW_TABLES
-from orchestration.house import Completeness, House, ask_raters, open_refresh
+from orchestration.house import House, ask_raters, open_refresh
 from orchestration.partitions import RATERS, partition_of, rater_of
 
 ASKED_TABLES = ("responses", "prompts", "chunks")
@@ -51,12 +51,6 @@ def raw_mirror(locked_house: ResourceParam[House]) -> Iterator[MaterializeResult
         yield MaterializeResult(asset_key=["raw", table], metadata={"dagster/row_count": n_rows[table]})
 
 
-def _incomplete(raters: Sequence[Completeness]) -> Failure:
-    """Say which raters lack how much."""
-    lacking = ", ".join(f"{r.rater_id} lacks {r.n_missing} of {r.n_planned}" for r in raters)
-    return Failure(f"{lacking}; what is missing is asked again by the next run", allow_retries=False)
-
-
 @multi_asset(
     name="raw_responses",
     specs=[_spec(table, deps=[AssetKey(["raw", "requests"])]) for table in ASKED_TABLES],
@@ -65,9 +59,9 @@ def _incomplete(raters: Sequence[Completeness]) -> Failure:
 )
 def raw_responses(context: AssetExecutionContext, house: ResourceParam[House]) -> Iterator[MaterializeResult[None]]:
     """Ask one rater what it still lacks; what has landed is never asked again."""
-    raters = ask_raters(house, [rater_of(context.partition_key)])
-    if any(rater.n_missing for rater in raters):
-        raise _incomplete(raters)
+    asked = ask_raters(house, [rater_of(context.partition_key)])
+    if asked.lacking:
+        raise Failure(asked.complaint)
     for table in ASKED_TABLES:
         yield MaterializeResult(asset_key=["raw", table])
 
@@ -91,13 +85,11 @@ def _announce(context: OpExecutionContext, rater_ids: Sequence[str]) -> None:
 def ask_model_op(context: OpExecutionContext, config: AskModel, house: ResourceParam[House]) -> None:
     """Ask, then report every rater by its own completeness."""
     _announce(context, config.rater_ids)
-    raters = ask_raters(house, config.rater_ids)
-    for rater in raters:
-        if not rater.n_missing:
-            partition = partition_of(rater.rater_id)
-            context.log_event(AssetMaterialization(RESPONSES, partition=partition))
-    if lacking := [rater for rater in raters if rater.n_missing]:
-        raise _incomplete(lacking)
+    asked = ask_raters(house, config.rater_ids)
+    for rater in asked.complete:
+        context.log_event(AssetMaterialization(RESPONSES, partition=partition_of(rater.rater_id)))
+    if asked.lacking:
+        raise Failure(asked.complaint)
 
 
 @job(name="ask_model", description="One run per model: its raters that lack something, one engine process.")

@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from orchestration.cli import look, work
+from orchestration.cli import export, inout, look, plot, work
 from orchestration.cli.errors import is_user_error
 
 app = typer.Typer(
@@ -18,7 +18,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (work.run, work.plan, work.publish, look.status, look.sql, look.trace):
+COMMANDS = (
+    work.run,
+    work.plan,
+    work.publish,
+    look.status,
+    look.sql,
+    look.trace,
+    inout.import_responses,
+    export.export,
+    plot.plot,
+)
+for command in COMMANDS:
     app.command()(command)
 
 

@@ -15,6 +15,8 @@ import polars as pl
 from orchestration.house import Progress
 from orchestration.reading import Trace
 
+PIPE_WIDTH = 240
+
 
 def say(text: str = "") -> None:
     """Print one line for a person."""
@@ -42,7 +44,9 @@ def table(frame: pl.DataFrame, *, title: str | None = None) -> None:
         drawn.add_column(name, justify="right" if kind.is_numeric() else "left", overflow="fold")
     for row in frame.iter_rows():
         drawn.add_row(*[_escaped(cell(value)) for value in row])
-    Console(soft_wrap=False).print(drawn)
+    console = Console()
+    # a pipe has no width of its own; cut nothing there
+    Console(width=console.width if console.is_terminal else PIPE_WIDTH).print(drawn)
 
 
 def _escaped(text: str) -> str:
