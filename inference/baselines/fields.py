@@ -32,3 +32,8 @@ def read_fields(content: str) -> Fields:
         options=options,
         kind="label" if view["labels"] else "choice" if options else "score",
     )
+
+
+def all_texts(fields: Fields) -> tuple[str, ...]:
+    """Return every text of an item, as it is written."""
+    return (fields.text, *fields.references, fields.stimulus, *(text for _, text in fields.options))

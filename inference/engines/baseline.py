@@ -4,15 +4,16 @@ Opens the method that a rater's settings name, lets it learn from the train spli
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from inference import baselines
-from inference.baselines.fields import Fields, read_fields
+from inference.baselines.fields import Fields, all_texts, read_fields
 from inference.baselines.graders import Graded, Grader, GraderSettings
-from inference.baselines.readers import Keyed, Reader, ReaderSettings
+from inference.baselines.readers import Keyed, Reader, ReaderSettings, read_texts
 from inference.baselines.storage import Embeddings, cached
 from inference.baselines.vectors import Vectors
 from inference.engines.base import Completion, RenderedRequest, failed
@@ -26,6 +27,18 @@ from inference.sources import BankFrames
 _FORMS = {"label": "Label: {}", "score": "Score: {}", "choice": "Answer: {}"}
 
 
+@dataclass(frozen=True, slots=True)
+class _Material:
+    """What the local raters of one data set share."""
+
+    trained: list[tuple[Fields, str]]
+    """Train items with their golds."""
+    learned_from: str
+    """Hash of the train items and their golds."""
+    vectors: Vectors
+    """Vectors of the texts, their vocabulary learned from the train items."""
+
+
 class BaselineEngine:
     """Runs graders and readers."""
 
@@ -34,8 +47,7 @@ class BaselineEngine:
     def __init__(self, registry: Registry, banks: Mapping[str, BankFrames], cache: Path) -> None:
         self._registry, self._banks, self._cache = registry, banks, cache
         self._methods: dict[tuple[str, str], Grader | Reader] = {}
-        self._trained: dict[str, list[tuple[Fields, str]]] = {}
-        self._vectors: dict[str, Vectors] = {}
+        self._materials: dict[str, _Material] = {}
 
     @cached_property
     def version(self) -> str:
@@ -73,39 +85,43 @@ class BaselineEngine:
             assert rater.model is not None
             assert rater.condition is not None
             settings = {**rater.model.settings, **rater.condition.settings}
-            examples, vectors = self._examples(rater, dataset), self._vectors[dataset]
+            material = self._material(rater, dataset)
             method: Grader | Reader
             if rater.row.task == "grade":
-                method = Grader(GraderSettings.of(settings), [Graded(*example) for example in examples], vectors)
+                method = Grader(
+                    GraderSettings.of(settings), [Graded(*example) for example in material.trained], material.vectors
+                )
             else:
-                method = Reader(ReaderSettings.of(settings), [Keyed(*example) for example in examples], vectors)
-            learned_from = training_hash(self._items(dataset), dataset)
-            depends_on = [self.version, rater.row.settings_hash, dataset, learned_from]
+                method = Reader(
+                    ReaderSettings.of(settings), [Keyed(*example) for example in material.trained], material.vectors
+                )
+            depends_on = [self.version, rater.row.settings_hash, dataset, material.learned_from]
             method.use(cached(self._cache / "baselines", depends_on, method.learn))
             self._methods[key] = method
         return self._methods[key]
 
-    def _examples(self, rater: Rater, dataset: str) -> list[tuple[Fields, str]]:
-        """Return the train items as their prompts show them, with their golds; and learn the words in them."""
-        if dataset not in self._trained:
+    def _material(self, rater: Rater, dataset: str) -> _Material:
+        """Read the items of a data set as their prompts show them."""
+        if dataset not in self._materials:
             bank = self._registry.bank_of(dataset)
-            spec = bank.datasets[dataset]
+            spec, items = bank.datasets[dataset], self._banks[bank.name].items
             labels = tuple(self._registry.label_sets[spec.label_set].labels) if spec.label_set else ()
             template = load_template(str(rater.row.template_version), spec.response_kind)
             views = BankViews(self._banks[bank.name])
-            found = []
-            for row in training_items(self._items(dataset), dataset).iter_rows(named=True):
-                view = PromptView(views.item(dataset, row["item_id"]), labels)
-                found.append((read_fields(render(template, view)[-1].content), answer_of(row)))
-            texts = [text for fields, _ in found for text in _texts(fields)]
-            self._trained[dataset] = found
-            self._vectors[dataset] = Vectors(list(dict.fromkeys(texts)), self._embeddings)
-        return self._trained[dataset]
 
-    def _items(self, dataset: str) -> Any:
-        return self._banks[self._registry.bank_of(dataset).name].items
+            def fields(item_id: str) -> Fields:
+                view = PromptView(views.item(dataset, item_id), labels)
+                return read_fields(render(template, view)[-1].content)
 
-
-def _texts(fields: Fields) -> tuple[str, ...]:
-    """Return the texts of an item that a vocabulary is learned from."""
-    return (fields.text, *fields.references, fields.stimulus, *(text for _, text in fields.options))
+            trained = [
+                (fields(row["item_id"]), answer_of(row)) for row in training_items(items, dataset).iter_rows(named=True)
+            ]
+            ids = items.filter(items["dataset"] == dataset)["item_id"].to_list()
+            learned_from = dict.fromkeys(text for example, _ in trained for text in all_texts(example))
+            vectors = Vectors(
+                list(learned_from),
+                self._embeddings,
+                lambda: (t for item_id in ids for t in read_texts(fields(item_id))),
+            )
+            self._materials[dataset] = _Material(trained, training_hash(items, dataset), vectors)
+        return self._materials[dataset]
