@@ -179,7 +179,9 @@ def _read(shape: type[T], place: str, values: Mapping[str, Any]) -> T:
     try:
         return shape.model_validate(dict(values))
     except ValidationError as problem:
-        first = problem.errors(include_url=False)[0]
+        # a misspelt key first: the one that is missing follows from it
+        errors = sorted(problem.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
+        first = errors[0]
         where = ".".join([place, *(str(part) for part in first["loc"][:1])])
         if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
             raise ValueError(f"{where}: unknown key; allowed keys: {_keys(shape)}") from problem
