@@ -3,27 +3,20 @@
     ' ' || replace({{ synonym }}, ' ', '  ') || ' >' || replace({{ label }}, ' ', '~')
 {%- endmacro %}
 
-{#-
-Mark declared spellings, longest first; blanks are doubled meanwhile, so that neighbours do not share one. A label in a
-question ("correct? No: ...") is no answer.
--#}
+{#- Mark declared spellings, longest first; blanks are doubled meanwhile, so that neighbours do not share one. -#}
 {% macro mark_labels(text, synonyms) -%}
-    {%- set spaced = "replace(" ~ tokens(text) ~ ", ' ', '  ')" -%}
-    regexp_replace(
-        replace(
-            list_reduce(
-                {{ synonyms }},
-                lambda marked, entry: case
-                    when contains(marked, split_part(entry, '>', 1))
-                        then replace(
-                            marked, split_part(entry, '>', 1), ' <' || split_part(entry, '>', 2) || '> '
-                        )
-                    else marked
-                end,
-                {{ spaced }}
-            ),
-            '  ', ' '
+    replace(
+        list_reduce(
+            {{ synonyms }},
+            lambda marked, entry: case
+                when contains(marked, split_part(entry, '>', 1))
+                    then replace(
+                        marked, split_part(entry, '>', 1), ' <' || split_part(entry, '>', 2) || '> '
+                    )
+                else marked
+            end,
+            replace({{ tokens(text) }}, ' ', '  ')
         ),
-        '<[^>]*> [?]', '?', 'g'
+        '  ', ' '
     )
 {%- endmacro %}

@@ -2,11 +2,15 @@
 {% macro marked_texts(relation) %}
                         select
                             *,
-                            case kind
-                                when 'label' then {{ mark_labels('folded', 'synonyms') }}
-                                when 'choice' then {{ mark_choices('folded') }}
-                                else {{ mark_numbers('folded') }}
-                            end as marked
+                            -- "correct? No: ...": what is asked is not stated
+                            regexp_replace(
+                                case kind
+                                    when 'label' then {{ mark_labels('folded', 'synonyms') }}
+                                    when 'choice' then {{ mark_choices('folded') }}
+                                    else {{ mark_numbers('folded') }}
+                                end,
+                                '<[^>]*> [?]', '?', 'g'
+                            ) as marked
                         from (
                             select
                                 *,

@@ -14,7 +14,7 @@ answer mentioned (labels and choices); all else is invalid, with its reason.
             when is_open or (is_cut and not is_final) then 'truncated'
             when is_blank then 'empty'
             when is_final or (problem is null and not is_refused and not is_error) then 'ok'
-            when is_refused then 'refused'
+            when is_refused and not is_error then 'refused'
             else 'invalid'
         end as status,
         case
@@ -58,28 +58,4 @@ answer mentioned (labels and choices); all else is invalid, with its reason.
                 end as problem
             from ({{ found_answers(relation) }}
             ) as found
-{%- endmacro %}
-
-{#- The last statement of each text and the answers in it; without a statement, the answers mentioned anywhere. -#}
-{% macro found_answers(relation) %}
-                select
-                    *,
-                    statement is not null as is_stated,
-                    {{ answers_in('coalesce(statement, marked)') }} as answers,
-                    {{ is_refusal('marked') }} as is_refused,
-                    {{ is_error_text('marked') }} as is_error
-                from (
-                    select
-                        *,
-                        (
-                            case kind
-                                {%- for kind in ['label', 'choice', 'score'] %}
-                                when '{{ kind }}' then regexp_extract_all(marked, '{{ statement_pattern(kind) }}')
-                                {%- endfor %}
-                                else regexp_extract_all(marked, '{{ statement_pattern('discrimination') }}')
-                            end
-                        )[-1] as statement
-                    from ({{ marked_texts(relation) }}
-                    ) as marked_texts
-                ) as stated
 {%- endmacro %}

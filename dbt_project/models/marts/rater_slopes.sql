@@ -15,6 +15,9 @@ with rater_slopes as (
         excess_slope_se,
         excess_slope_ci_low,
         excess_slope_ci_high,
+        alpha,
+        alpha_se,
+        alpha_undefined_reason,
         undefined_reason
     from {{ source('psychometrics', 'rater_slopes') }}
 )
