@@ -19,6 +19,7 @@ from analytics.matrix import FloatArray, IntArray
 
 # Without nnan and ninf: a compiler told that there are no NaN or infinities may fold a check for them away.
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
+# error_model="numpy" as well: the check for division by zero would keep the inner loop from being vectorised.
 _PARALLEL_CELLS = 2_000_000  # below this, starting threads costs more than it saves
 _LOG_EVERY = 8  # products of 1 + z over this many cells stay far from overflow at the clipped logits
 _LARGEST_LOGIT = 35.0
@@ -169,7 +170,7 @@ def _over_testlets(run: Callable[[int, int], None], n_testlets: int, n_cells: in
         list(pool.map(run, edges[:-1], edges[1:]))
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def _sum_cells(
     first: int,
     last: int,
@@ -210,7 +211,7 @@ def _sum_cells(
             info_item[j] = item_w
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def _log_normaliser(
     first: int,
     last: int,

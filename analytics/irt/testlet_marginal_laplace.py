@@ -74,6 +74,6 @@ class LaplaceMarginal:
             g = gradient(self._cells, scales, point, sums)
             if max(np.max(np.abs(g.theta)), np.max(np.abs(g.u))) <= _TOLERANCE:
                 break
-            point = step_raters(self._cells, scales, point, sums)
+            point = step_raters(scales, point, sums, g)
         self._last = point
         return point

@@ -104,10 +104,11 @@ def find_mode(cells: Cells, scales: Scales, start: Point, *, tolerance: float, m
     norm = np.inf
     for iteration in range(max_iterations + 1):
         sums = cell_sums(cells, point.b, point.s)
-        norm = gradient_norm(cells, scales, point, sums)
+        g = gradient(cells, scales, point, sums)
+        norm = _largest(g)
         if norm <= tolerance or iteration == max_iterations:
             return Mode(point, norm, iteration, norm <= tolerance)
-        point = step_raters(cells, scales, point, sums)
+        point = step_raters(scales, point, sums, g)
         sums = cell_sums(cells, point.b, point.s)
         point = _shift(cells, scales, _step_items(cells, scales, point, sums))
     raise AssertionError("the loop returns")
@@ -132,15 +133,13 @@ def gradient(cells: Cells, scales: Scales, point: Point, sums: CellSums) -> Poin
     )
 
 
-def gradient_norm(cells: Cells, scales: Scales, point: Point, sums: CellSums) -> float:
-    """Largest absolute entry of the gradient."""
-    g = gradient(cells, scales, point, sums)
+def _largest(g: Point) -> float:
+    """Largest absolute entry of a gradient."""
     return max(float(np.max(np.abs(part))) for part in (g.theta, g.u, g.b, np.array([g.mean_b])))
 
 
-def step_raters(cells: Cells, scales: Scales, point: Point, sums: CellSums) -> Point:
-    """One Newton step of every rater: theta by the Schur complement of its u, then the u."""
-    g = gradient(cells, scales, point, sums)
+def step_raters(scales: Scales, point: Point, sums: CellSums, g: Point) -> Point:
+    """Take one Newton step of every rater against the gradient `g`: theta by the Schur complement of its u, then u."""
     kept = 1.0 / (1.0 + scales.u**2 * sums.info_rt)  # share of the information that is left to theta
     spread = scales.u**2 * kept
     information = scales.theta_precision + np.sum(sums.info_rt * kept, axis=0)
@@ -152,9 +151,9 @@ def step_raters(cells: Cells, scales: Scales, point: Point, sums: CellSums) -> P
 
 
 def _step_items(cells: Cells, scales: Scales, point: Point, sums: CellSums) -> Point:
-    """One Newton step of every item."""
-    g = gradient(cells, scales, point, sums)
-    step = np.clip(-g.b / (sums.info_item + scales.b_precision), -_LARGEST_STEP, _LARGEST_STEP)
+    """Take one Newton step of every item."""
+    g_b = scales.b_precision * (point.b - point.mean_b) + cells.right_item - sums.expected_item
+    step = np.clip(-g_b / (sums.info_item + scales.b_precision), -_LARGEST_STEP, _LARGEST_STEP)
     return Point(point.theta, point.u, point.b + step, point.mean_b)
 
 
