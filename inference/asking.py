@@ -107,6 +107,8 @@ def ask(
         crash = f"{type(problem).__name__}: {problem}"
     finally:
         engine.close()
+        # also where a person stops the run: what was answered is kept
+        journal.flush()
     n_deferred = len(asking.pending) if is_deferred else 0
     for request_id in [] if is_deferred else list(asking.pending):
         reason = crash or "the engine ended without an answer"

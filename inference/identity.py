@@ -53,7 +53,8 @@ def request_id_of(rater_id: str, dataset: str, item_id: str, replicate: int, con
 
 def attempt_id_of(request_id: str, attempt: int) -> str:
     """Return the identity of one answer produced for a request; attempts count from 1."""
-    return hash_of([request_id, attempt])
+    # the canonical JSON of the two, written directly: this runs once per response
+    return hashlib.sha256(f"[{canonical_json(request_id)},{attempt}]".encode()).hexdigest()
 
 
 def file_hash(path: Path) -> str:

@@ -12,7 +12,7 @@ import polars as pl
 
 from inference.identity import canonical_json, encode_id, hash_of
 from inference.registry import ConditionSpec, ModelSpec, RecordedSpec, Registry
-from inference.registry.specs import RaterFacts
+from inference.registry.recorded_specs import RaterFacts
 from inference.rows import RaterRow, frame_of
 from inference.sources.recorded import RecordedRater, read_recorded
 

@@ -4,16 +4,11 @@ This folder holds the entries shipped with the project (``label_sets.yml``, ``ba
 ``studies/``) and the code that reads them. An installation may add entries in a folder of its own with the same layout.
 """
 
-from inference.registry.loading import Registry, RegistryError, Unavailable, load_registry
-from inference.registry.specs import (
-    BankSpec,
-    ConditionSpec,
-    DatasetSpec,
-    LabelSetSpec,
-    ModelSpec,
-    RecordedSpec,
-    StudySpec,
-)
+from inference.registry.bank_specs import BankSpec, DatasetSpec, LabelSetSpec
+from inference.registry.base import RegistryError
+from inference.registry.loading import Registry, Unavailable, load_registry
+from inference.registry.model_specs import ConditionSpec, ModelSpec, StudySpec
+from inference.registry.recorded_specs import RecordedSpec
 
 __all__ = [
     "BankSpec",

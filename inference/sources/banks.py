@@ -13,7 +13,7 @@ import polars as pl
 
 from inference.identity import file_hash, hash_of
 from inference.registry import BankSpec, Registry
-from inference.registry.specs import ItemTableSpec, ReferenceTableSpec, Split, TestletTableSpec
+from inference.registry.bank_specs import ItemTableSpec, ReferenceTableSpec, Split, TestletTableSpec
 from inference.rows import DatasetRow, ItemOptionRow, ItemRow, LoadRow, ReferenceAnswerRow, frame_of
 from inference.sources.described import composite_ids, number, optional, read_table, unique_ids
 from inference.sources.human import read_human

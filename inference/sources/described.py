@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inference.identity import encode_id
-from inference.registry.specs import TableSpec
+from inference.registry.bank_specs import TableSpec
 from inference.sources.semeval import read_answers, read_references
 from inference.sources.tables import SourceError, TextTable, first_repeated, read_text_table
 

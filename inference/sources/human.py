@@ -3,7 +3,7 @@
 import polars as pl
 
 from inference.registry import BankSpec, Registry
-from inference.registry.specs import HumanStatisticsSpec
+from inference.registry.bank_specs import HumanStatisticsSpec
 from inference.rows import HumanItemStatisticsRow, frame_of
 from inference.sources.described import composite_ids, number, read_table, unique_ids
 from inference.sources.tables import SourceError, TextTable

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from inference.registry import RecordedSpec, Registry
-from inference.registry.specs import Blank
+from inference.registry.recorded_specs import Blank
 from inference.sources.banks import BankFrames
 from inference.sources.recorded import check_items, read_recorded
 from inference.sources.tables import SourceError, TextTable, read_text_table, some

@@ -7,11 +7,14 @@ raters or golds. A cell is never a number, a date or a null here: `007` stays `0
 import csv
 import gzip
 import io
+import logging
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+_log = logging.getLogger(__name__)
 
 DELIMITERS = (",", ";", "\t")
 SHOWN = 5
@@ -118,9 +121,12 @@ def _decode(path: Path) -> tuple[str, str]:
     data = path.read_bytes()
     if path.suffix == ".gz":
         data = gzip.decompress(data)
+    if b"\x00" in data:
+        raise SourceError(f"{path}: holds NUL bytes, so it is not a text table in UTF-8 or cp1252; save it as UTF-8")
     try:
         return data.decode("utf-8-sig"), "utf-8"
     except UnicodeDecodeError:
+        _log.warning("%s: not UTF-8, read as cp1252; save it as UTF-8 if letters look wrong", path)
         # cp1252 leaves five bytes undefined; they become replacement signs instead of stopping the reading
         return data.decode("cp1252", errors="replace"), "cp1252"
 

@@ -142,6 +142,34 @@ def test_an_answer_that_nobody_asked_for_stops_the_engine(asked, twice):
     assert rows.height == 1
 
 
+def test_stopping_by_hand_keeps_what_was_answered(asked, tmp_path):
+    def script(requests):
+        yield _say(next(iter(requests)))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        asked(script)
+    assert sum(pl.read_parquet(path).height for path in chunk_files(tmp_path / "landing")) == 1
+
+
+def test_a_request_without_a_prompt_is_a_permanent_error_and_never_reaches_the_engine(change, asked):
+    change("models/overlap.yml", "template: fields@1", "template: strategies@1")
+    change("models/overlap.yml", "recall: {settings", "recall: {strategy: abductive, settings")
+    change("models/overlap.yml", "nearest: {settings", "nearest: {strategy: lucky, settings")
+    seen: list[str] = []
+
+    def script(requests):
+        for request in requests:
+            seen.append(request.rater.row.rater_id)
+            yield _say(request)
+
+    summary, rows, _ = asked(script)
+    assert set(seen) == {"overlap|recall"}
+    assert (summary.n_asked, summary.n_ok, summary.n_errors) == (6, 3, 3)
+    refused = rows.filter(pl.col("rater_id") == "overlap|nearest").select("error_kind", "error_type").unique()
+    assert refused.rows() == [("permanent", "no_prompt")]
+
+
 def test_deferred_requests_stay_unasked(asked):
     def script(requests):
         taken = list(requests)

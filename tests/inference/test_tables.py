@@ -55,9 +55,10 @@ def test_r11_a_composite_key_is_unique_where_its_parts_are_not(tmp_path):
     assert unique_ids(table, ("q", "id")) == ("3|1", "4|1", "3|2")
 
 
-def test_bytes_that_are_not_utf8_are_read_as_cp1252_and_said_so(tmp_path):
+def test_bytes_that_are_not_utf8_are_read_as_cp1252_and_said_so(tmp_path, caplog):
     table = read_text_table(_file(tmp_path, "id,text\n1,café “quoted”\n".encode("cp1252")))
     assert table.encoding == "cp1252"
+    assert "t.csv: not UTF-8, read as cp1252" in caplog.text
     assert table.column("text") == ("café “quoted”",)
 
 
@@ -65,6 +66,7 @@ def test_bytes_that_are_not_utf8_are_read_as_cp1252_and_said_so(tmp_path):
     ("content", "message"),
     [
         ("", "the file is empty"),
+        ("id,text\n1,ä\n".encode("utf-16"), "holds NUL bytes"),
         ("a,a\n1,2\n", "column 'a' is blank or stands twice"),
         ("a,b\n1\n", r"line 2: 1 cells where the header has 2"),
         ("a,b\n1,2\n1,2,3\n", r"line 3: 3 cells where the header has 2"),
