@@ -1,0 +1,184 @@
+"""Logs of inspect_ai and lm-evaluation-harness become recorded responses, verbatim and under the right ids.
+
+The logs in ``eval_logs/`` were written by those programs; the scripts beside them made them. Where
+``THETAHOUSE_INSPECT_PYTHON`` names a Python that has inspect_ai, a test runs it and reads what it writes today.
+"""
+
+import json
+import os
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from inference.planning import plan_requests
+from inference.raters import rater_rows
+from inference.sources import SourceError
+from inference.sources.eval_logs import LogFields, read_eval_log, write_recorded
+from inference.sources.recorded import read_recorded
+
+LOGS = Path(__file__).parent / "eval_logs"
+OWN = LogFields()
+LONG = "I have to think about this at length. " * 8 + "Label: correct"
+INSPECT_RESPONSES = {
+    "007": ("Label: correct", "stop"),
+    "7": ("Label: incor", "length"),
+    "a|b/c": ("", "stop"),
+    "12": ("Label: contradictory – é", "stop"),  # the reasoning beside it is no part of the response
+    "long": (LONG, "stop"),
+}
+
+
+def lm_eval_log(task: str) -> Path:
+    (found,) = LOGS.glob(f"samples_{task}_*.jsonl")
+    return found
+
+
+def responses(path: Path, fields: LogFields = OWN) -> dict[str, tuple[str, str]]:
+    return {r.item_id: (r.text, r.finish_reason) for r in read_eval_log(path, fields).responses}
+
+
+def check_inspect_logs(folder: Path) -> None:
+    for name, n_repeated in (("inspect.eval", 5), ("inspect.json", 0)):
+        log = read_eval_log(folder / name)
+        assert (log.program, log.model, log.condition) == ("inspect_ai", "mockllm/model", "grading(persona=kind)")
+        assert dict(log.facts) == {"strategy": "grading", "temperature": 0.5}
+        assert (log.n_failed, log.n_repeated) == (0, n_repeated)
+        assert responses(folder / name) == INSPECT_RESPONSES
+
+
+def test_inspect_logs_are_read_from_both_formats() -> None:
+    with zipfile.ZipFile(LOGS / "inspect.eval") as archive:
+        assert {info.compress_type for info in archive.infolist()} == {93}  # zstandard
+    check_inspect_logs(LOGS)
+
+
+def test_what_inspect_writes_today_is_read(tmp_path: Path) -> None:
+    python = os.environ.get("THETAHOUSE_INSPECT_PYTHON")
+    if python is None:
+        pytest.skip("THETAHOUSE_INSPECT_PYTHON names no Python that has inspect_ai; the stored logs are read instead")
+    subprocess.run([python, str(LOGS / "make_inspect_logs.py"), str(tmp_path)], check=True, cwd=tmp_path)
+    check_inspect_logs(tmp_path)
+
+
+def test_an_archive_packed_with_deflate_is_read_too(tmp_path: Path) -> None:
+    document = json.loads((LOGS / "inspect.json").read_text())
+    samples = document.pop("samples")
+    with zipfile.ZipFile(tmp_path / "old.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("_journal/start.json", json.dumps(document))  # a killed run leaves no header
+        for sample in samples:
+            archive.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
+    assert responses(tmp_path / "old.eval") == INSPECT_RESPONSES
+
+
+def test_a_field_of_the_sample_can_be_the_item_id() -> None:
+    fields = LogFields(item_id="metadata.answer_id", model="m", condition="c")
+    assert set(responses(LOGS / "inspect.json", fields)) == {"x.1", "x.2", "x.3", "x.4", "x.5"}
+    assert read_eval_log(LOGS / "inspect.json", fields).rater == "m|c"
+    with pytest.raises(SourceError, match=r"no field 'metadata.id' with the item id; at 'id' there are 'answer_id'"):
+        read_eval_log(LOGS / "inspect.json", LogFields(item_id="metadata.id"))
+
+
+def changed_log(tmp_path: Path, **changes: object) -> Path:
+    """Write the stored log with the first sample changed."""
+    document = json.loads((LOGS / "inspect.json").read_text())
+    document["samples"][0] |= changes
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_a_failed_sample_has_no_response_and_is_counted(tmp_path: Path) -> None:
+    for change in ({"error": {"message": "ConnectionError", "traceback": ""}}, {"output": {"choices": []}}):
+        log = read_eval_log(changed_log(tmp_path, **change))
+        assert (len(log.responses), log.n_failed) == (4, 1)
+
+
+def test_two_responses_to_one_item_stop_the_import(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="item '7' has two responses"):
+        read_eval_log(changed_log(tmp_path, id="7"))
+    with pytest.raises(SourceError, match=r"the item id 'id' is 1\.5; expected a text or a whole number"):
+        read_eval_log(changed_log(tmp_path, id=1.5))
+
+
+def test_what_lm_eval_generated_is_taken_before_any_filter() -> None:
+    log = read_eval_log(lm_eval_log("grade_demo"), LogFields(item_id="doc.answer_id"))
+    assert (log.program, log.model, log.condition) == ("lm_eval", "org/scripted", "grade_demo")
+    assert dict(log.facts) == {"strategy": "grade_demo", "n_shots": 0, "temperature": 0.7}
+    assert log.n_repeated == 3  # asked twice each; two filters are no repeats
+    assert {r.item_id: r.text for r in log.responses} == {
+        "007": "Label: correct",
+        "7": "",
+        "a|b/c": "line one\u2028line two – é",
+    }
+
+
+def test_where_lm_eval_compared_options_the_likeliest_is_the_response() -> None:
+    log = read_eval_log(lm_eval_log("mcq_demo"))
+    assert log.condition == "mcq_demo(shots=2)"
+    assert log.facts["n_shots"] == 2
+    assert [(r.item_id, r.text) for r in log.responses] == [("0", "B"), ("1", "D"), ("2", "A")]
+
+
+def test_a_log_without_its_results_file_needs_a_model(tmp_path: Path) -> None:
+    alone = tmp_path / lm_eval_log("grade_demo").name
+    alone.write_bytes(lm_eval_log("grade_demo").read_bytes())
+    with pytest.raises(SourceError, match="name it with --model"):
+        read_eval_log(alone)
+    assert read_eval_log(alone, LogFields(model="m")).rater == "m|grade_demo"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.eval", "no zip", "not a log of inspect_ai"),
+        ("x.json", "{", "not a log of inspect_ai"),
+        ("x.json", '{"results": {}}', "not a log of inspect_ai"),
+        ("x.json", '{"version": 1, "eval": {"model": "m", "task": "t"}}', "log format 1; expected 2"),
+        ("x.json", '{"version": 2, "eval": {"model": "m", "task": "t"}}', "no sample was answered"),
+        ("x.json", '{"version": 2, "eval": {"model": "m|n", "task": "t"}}', "give it another name with --model"),
+        ("x.jsonl", '{"doc_id": 1, "resps', "line 1: not JSON"),
+        ("x.jsonl", '{"id": 1}\n', "line 1: not a sample of lm-evaluation-harness"),
+        ("x.jsonl", "\n", "the file is empty"),
+        ("x.txt", "", "not a log; expected .eval or .json"),
+    ],
+)
+def test_what_is_no_log_is_refused_with_its_name(tmp_path: Path, name: str, content: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(SourceError, match=message) as caught:
+        read_eval_log(path)
+    assert str(path) in str(caught.value)
+    with pytest.raises(SourceError, match="no such file"):
+        read_eval_log(tmp_path / "gone.eval")
+
+
+def test_the_recorded_reader_loads_what_is_written(folder, change, load) -> None:
+    change("banks/answers.csv", "52779E469111", "a|b/c")
+    for item in ("12", "long"):
+        (folder / "banks/answers.csv").open("a").write(f"{item},q1,test,Air,right,2,x\n")
+    inspect = read_eval_log(LOGS / "inspect.eval")
+    lm_eval = read_eval_log(lm_eval_log("grade_demo"), LogFields(item_id="doc.answer_id", condition="a [b] | *"))
+    files = write_recorded(
+        [inspect, lm_eval], name="logs", dataset="tiny_labels", task="grade", folder=folder / "recorded"
+    )
+    assert (files.table, files.entry) == (folder / "recorded/logs.csv", folder / "recorded/logs.yml")
+    registry, banks = load()
+    read = {rater.rater_id: dict(rater.cells) for rater in read_recorded(registry.recorded["logs"], registry)}
+    assert read == {
+        "mockllm/model|grading(persona=kind)": {item: text for item, (text, _) in INSPECT_RESPONSES.items()},
+        "org/scripted|a [b] %7C *": {r.item_id: r.text for r in lm_eval.responses},
+    }
+    rows = {row["rater_id"]: row for row in rater_rows(registry).iter_rows(named=True)}
+    assert rows["mockllm/model|grading(persona=kind)"]["temperature"] == 0.5
+    assert rows["org/scripted|a [b] %7C *"]["temperature"] == 0.7
+    asked = plan_requests(registry, banks)
+    assert asked.filter(asked["rater_id"] == "org/scripted|a [b] %7C *")["item_id"].to_list().count("a|b/c") == 1
+
+
+def test_two_logs_of_one_rater_are_not_mixed(tmp_path: Path) -> None:
+    logs = [read_eval_log(LOGS / "inspect.eval"), read_eval_log(LOGS / "inspect.json")]
+    with pytest.raises(SourceError, match=r"several logs are of rater 'mockllm/model\|grading\(persona=kind\)'"):
+        write_recorded(logs, name="logs", dataset="d", task="grade", folder=tmp_path)
+    assert not list(tmp_path.iterdir())
