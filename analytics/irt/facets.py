@@ -1,11 +1,11 @@
 """Many-facet Rasch model: persons rated by raters on items (and whatever else), by index.
 
-Holds the container of ratings, the front and the result. There is no design matrix: a rating knows the level of each
-facet by its code, and memory grows with the ratings. The likelihood is in ``facets_likelihood``.
+Holds the front. There is no design matrix: a rating knows the level of each
+facet by its code, and memory grows with the ratings. The records are in
+``facets_result``, the likelihood in ``facets_likelihood``.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -15,109 +15,13 @@ from scipy.sparse.csgraph import connected_components
 
 from analytics.irt.design import Finding
 from analytics.irt.facets_likelihood import FacetsSolution, Layout, maximise_facets
+from analytics.irt.facets_result import FacetEstimates, FacetsFit, FacetsSeMethod, Ratings
 from analytics.irt.reading import first_seen
-from analytics.irt.responses import FloatArray, IntArray
+from analytics.irt.responses import IntArray
 from analytics.literals import check_option
 
 Steps = Literal["common", "first_facet"]
 """One rating scale for all ratings (Andrich 1978), or one for each level of the first facet (Masters 1982)."""
-
-FacetsSeMethod = Literal["observed", "cross_product", "none"]
-"""Curvature by two passes a parameter, outer products of the persons' scores, or no standard errors."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ratings:
-    """Ratings in long form.
-
-    Attributes
-    ----------
-    person_ids
-        Labels of what is measured.
-    persons
-        Shape (n_ratings,), position of each rating's person.
-    facets
-        Names of the facets; the first carries the location of the scale.
-    level_ids
-        Labels of the levels of each facet.
-    codes
-        Shape (n_facets, n_ratings), position of each rating's level.
-    values
-        Shape (n_ratings,), whole grades from 0.
-    """
-
-    person_ids: tuple[str, ...]
-    persons: IntArray
-    facets: tuple[str, ...]
-    level_ids: tuple[tuple[str, ...], ...]
-    codes: IntArray
-    values: IntArray
-
-
-@dataclass(frozen=True, slots=True)
-class FacetEstimates:
-    """Levels of one facet: the higher the estimate, the more severe the rater or the harder the item.
-
-    Attributes
-    ----------
-    name, level_ids
-        Facet and its levels.
-    estimate, se
-        Shape (n_levels,); NaN with a reason.
-    n_ratings
-        Shape (n_levels,).
-    reason
-        Why there is no estimate, empty where there is one.
-    """
-
-    name: str
-    level_ids: tuple[str, ...]
-    estimate: FloatArray
-    se: FloatArray
-    n_ratings: IntArray
-    reason: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FacetsFit:
-    """Result of a many-facet fit.
-
-    Attributes
-    ----------
-    facets
-        Estimates, in the order of the input.
-    scores
-        Original grade of each category; unused grades are left out and named in the findings.
-    steps
-        Shape (n_scales, n_categories - 1): step difficulties, mean 0 within a scale, NaN-padded.
-    sd_theta, sd_theta_se
-        Standard deviation of the persons.
-    person_ids, theta, theta_se
-        Posterior mean and standard deviation of each person; NaN without a rating.
-    log_likelihood, n_parameters, n_ratings
-        Marginal log-likelihood over N(0, sd^2), free parameters and ratings used or at an infinite limit.
-    identification, se_method, is_converged, message, n_iterations, gradient_norm, findings
-        As in :class:`analytics.irt.fit_result.IrtFit`.
-    """
-
-    facets: tuple[FacetEstimates, ...]
-    scores: tuple[int, ...]
-    steps: FloatArray
-    sd_theta: float
-    sd_theta_se: float
-    person_ids: tuple[str, ...]
-    theta: FloatArray
-    theta_se: FloatArray
-    log_likelihood: float
-    n_parameters: int
-    n_ratings: int
-    identification: str
-    se_method: FacetsSeMethod
-    is_converged: bool
-    message: str
-    n_iterations: int
-    gradient_norm: float
-    findings: tuple[Finding, ...]
 
 
 def ratings_from_labels(
@@ -161,7 +65,7 @@ def fit_facets(
     steps
         See :data:`Steps`.
     se_method
-        See :data:`FacetsSeMethod`.
+        See :data:`analytics.irt.facets_result.FacetsSeMethod`.
     n_nodes
         Nodes of the rule on [-6, 6] standard deviations.
     tolerance, max_iterations
@@ -240,6 +144,8 @@ def _facets_result(
         sd_theta=found.sd_theta,
         sd_theta_se=found.sd_theta_se,
         person_ids=ratings.person_ids,
+        person_n=np.bincount(ratings.persons, minlength=len(ratings.person_ids)).astype(np.int64),
+        person_score=np.bincount(ratings.persons, ratings.values, len(ratings.person_ids)).astype(np.float64),
         theta=found.theta,
         theta_se=found.theta_se,
         log_likelihood=found.log_likelihood,

@@ -4,7 +4,6 @@ Holds the order of the steps: take what has an estimate, start, search on a rule
 numbers come from ``marginal``, the standard errors from ``standard_errors``, the labels from ``reporting``.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -17,14 +16,12 @@ from analytics.irt.items import category_probabilities
 from analytics.irt.marginal import Pass, Problem, Solution, maximise
 from analytics.irt.model_spec import MarginalOptions, ModelSpec, Selection
 from analytics.irt.quadrature import Quadrature, gauss_hermite, normal_grid, step_for
-from analytics.irt.reporting import Estimates, report
+from analytics.irt.reporting import STEEPEST, Estimates, report
 from analytics.irt.responses import FloatArray, IntArray, Responses, recode_categories
 from analytics.irt.standard_errors import readable, standard_errors
 
 LOWER_STARTS = (0.01, 0.1, 0.25)
-
-Together = Callable[[FloatArray], float]
-"""From the items' information at the nodes to the most that one person can receive."""
+MOST_REFINEMENTS = 6
 
 
 def fit_marginal(responses: Responses, spec: ModelSpec, options: MarginalOptions) -> IrtFit:
@@ -44,7 +41,7 @@ def fit_marginal(responses: Responses, spec: ModelSpec, options: MarginalOptions
     rows = prepare_rows(data, int(n_categories.max()))
     problem = Problem(spec.family, spec.slope, n_categories, _start(data, spec, n_categories))
     most = int(data.answered.max(initial=0))
-    solution, problem, quadrature = search(problem, rows, spec, options, lambda by_item: _largest(by_item, most))
+    solution, problem, quadrature = search(problem, rows, spec, options, most)
     errors, common_se, has_errors = standard_errors(spec, problem, solution, rows, quadrature, options.se_method)
     logs, _ = problem.family.tables(solution.x, quadrature.nodes, problem.n_categories)
     estimates = Estimates(
@@ -76,7 +73,7 @@ def select(responses: Responses) -> Selection:
 
 
 def search(
-    problem: Problem, rows: Rows, spec: ModelSpec, options: MarginalOptions, together: Together
+    problem: Problem, rows: Rows, spec: ModelSpec, options: MarginalOptions, most: int
 ) -> tuple[Solution, Problem, Quadrature]:
     """Maximise on a rule that is fine enough; a 3PL starts from its 2PL with several lower asymptotes.
 
@@ -84,27 +81,37 @@ def search(
     ----------
     problem, rows, spec, options
         What to maximise, and how.
-    together
-        From the items' information at the nodes, shape (n_items, n_nodes), the most that one person can receive.
+    most
+        Largest number of items that a person answered.
     """
     run = _pass(rows, options)
-    quadrature = gauss_hermite(options.n_nodes) if options.quadrature == "gauss_hermite" else normal_grid()
-    while True:
-        if options.quadrature == "grid":
-            quadrature = normal_grid(_step(problem, problem.start, quadrature, together))
-        solution = maximise(problem, run, quadrature, options.search_tolerance, options.max_iterations)
-        if options.quadrature != "grid" or _step(problem, solution.x, quadrature, together) > 0.9 * quadrature.step:
-            break
-        problem = replace(problem, start=solution.x)
+    solution, problem, quadrature = _refine(problem, run, options, most, normal_grid())
     if not spec.has_lower:
         return solution, problem, quadrature
     tries = []
     for lower in LOWER_STARTS:
         column = np.full((len(solution.x), 1), np.log(lower / (1 - lower)))
         start = np.concatenate([solution.x, column], axis=1)
-        problem = Problem(spec.family, spec.slope, problem.n_categories, start, spec.lower_prior)
-        tries.append(maximise(problem, run, quadrature, options.search_tolerance, options.max_iterations))
-    return max(tries, key=lambda found: found.log_posterior), problem, quadrature
+        with_lower = Problem(spec.family, spec.slope, problem.n_categories, start, spec.lower_prior)
+        tries.append(_refine(with_lower, run, options, most, quadrature))
+    return max(tries, key=lambda found: found[0].log_posterior)
+
+
+def _refine(
+    problem: Problem, run: Pass, options: MarginalOptions, most: int, rough: Quadrature
+) -> tuple[Solution, Problem, Quadrature]:
+    """Maximise, and again from there on a finer rule while the posteriors are sharper than the rule."""
+    if options.quadrature == "gauss_hermite":
+        rule = gauss_hermite(options.n_nodes)
+        return maximise(problem, run, rule, options.search_tolerance, options.max_iterations), problem, rule
+    rule = normal_grid(_step(problem, problem.start, rough, most))
+    for _ in range(MOST_REFINEMENTS):
+        solution = maximise(problem, run, rule, options.search_tolerance, options.max_iterations)
+        needed = _step(problem, solution.x, rule, most)
+        if needed > 0.9 * rule.step or np.abs(solution.x[:, 0]).max() > STEEPEST:
+            break  # fine enough, or a slope without a maximum, which no rule can follow
+        problem, rule = replace(problem, start=solution.x), normal_grid(needed)
+    return solution, problem, rule
 
 
 def _pass(rows: Rows, options: MarginalOptions) -> Pass:
@@ -132,14 +139,10 @@ def _start(data: Responses, spec: ModelSpec, n_categories: IntArray) -> FloatArr
     return np.where(parameters_in_use(n_categories, width) > 0, x, 0.0)
 
 
-def _step(problem: Problem, x: FloatArray, quadrature: Quadrature, together: Together) -> float:
-    """Return the step that the sharpest posterior at x needs."""
+def _step(problem: Problem, x: FloatArray, rule: Quadrature, most: int) -> float:
+    """Return the step that the sharpest posterior at x needs: that of the `most` items that tell most at a node."""
     items = readable(problem.family, x, problem.n_categories, is_rescaled=False)
     codes = np.arange(len(x))[:, None]
-    p, first, _ = category_probabilities(items, codes, quadrature.nodes[None, :])
-    return step_for(together(np.sum(np.divide(first**2, p, out=np.zeros_like(p), where=p > 1e-12), axis=-1)))
-
-
-def _largest(by_item: FloatArray, most: int) -> float:
-    """Return the largest information that `most` items carry together at a node."""
-    return float(np.sort(by_item, axis=0)[::-1][:most].sum(axis=0).max(initial=0.0))
+    p, first, _ = category_probabilities(items, codes, rule.nodes[None, :])
+    by_item = np.sum(np.divide(first**2, p, out=np.zeros_like(p), where=p > 1e-12), axis=-1)
+    return step_for(float(np.sort(by_item, axis=0)[::-1][:most].sum(axis=0).max(initial=0.0)))

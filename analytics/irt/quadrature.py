@@ -16,6 +16,7 @@ QuadratureRule = Literal["grid", "gauss_hermite"]
 GRID_LIMIT = 6.0
 STEP_IN_POSTERIOR_SDS = 0.9
 COARSEST_STEP = 0.25
+FINEST_STEP = 0.003  # a sharper posterior belongs to a slope that has run away
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +57,4 @@ def gauss_hermite(n_nodes: int) -> Quadrature:
 
 def step_for(information: float) -> float:
     """Return the step that suits posteriors of standard deviation ``1 / sqrt(1 + information)``."""
-    return float(min(COARSEST_STEP, STEP_IN_POSTERIOR_SDS / np.sqrt(1.0 + information)))
+    return float(np.clip(STEP_IN_POSTERIOR_SDS / np.sqrt(1.0 + information), FINEST_STEP, COARSEST_STEP))

@@ -16,6 +16,8 @@ from analytics.irt.model_spec import MarginalOptions, ModelSpec, Selection
 from analytics.irt.responses import FloatArray, IntArray, Responses
 from analytics.irt.standard_errors import LOWER_BOUNDARY
 
+STEEPEST = 20.0  # a slope this steep sorts persons like a step: the likelihood has no finite maximum
+
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
@@ -59,7 +61,11 @@ def report(
     unanswered = np.flatnonzero(selection.data.answered == 0)
     theta, theta_se = estimates.eap * sd + shift, estimates.eap_sd * sd
     theta[unanswered], theta_se[unanswered] = np.nan, np.nan
-    is_converged = solution.gradient_norm <= max(10 * options.search_tolerance, 1e-4)
+    has_maximum = bool(np.abs(solution.x[:, 0]).max() <= STEEPEST)
+    is_converged = has_maximum and solution.gradient_norm <= max(10 * options.search_tolerance, 1e-4)
+    message = (
+        f"gradient {solution.gradient_norm:.2g} standard errors from 0" if has_maximum else "a slope has no maximum"
+    )
     rows_of = expander(len(responses.item_ids), kept)
     return IrtFit(
         irt_model=spec.irt_model,
@@ -87,7 +93,7 @@ def report(
         n_observed=selection.n_observed,
         se_method=options.se_method,
         is_converged=is_converged,
-        message="converged" if is_converged else f"gradient {solution.gradient_norm:.2g} standard errors from 0",
+        message="converged" if is_converged else message,
         n_iterations=solution.n_iterations,
         gradient_norm=solution.gradient_norm,
         person_ids=responses.person_ids,
@@ -110,6 +116,11 @@ def _fit_findings(
         if names:
             said = f"lower asymptote of {len(names)} item(s) at its boundary, 0: no standard error for it"
             found.append(Finding("boundary", names, said))
+    steep = np.flatnonzero(np.abs(solution.x[:, 0]) > STEEPEST)
+    if len(steep):
+        names = tuple(responses.item_ids[kept[j]] for j in steep)
+        said = f"slope of {len(names)} item(s) ({', '.join(names[:5])}) beyond {STEEPEST:g}: no finite maximum"
+        found.append(Finding("boundary", names, said))
     if not has_errors:
         said = "the information matrix is not positive definite: no standard errors"
         found.append(Finding("information", (), said))

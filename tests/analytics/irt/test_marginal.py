@@ -1,0 +1,198 @@
+"""The marginal likelihood of every family: gradients, an independent optimiser, brute-force integrals, invariances."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.integrate import simpson
+from scipy.optimize import minimize
+from scipy.stats import norm
+
+from analytics.irt.expectation import expect, prepare_rows
+from analytics.irt.families import GRADED, LOGISTIC, PARTIAL_CREDIT, Family
+from analytics.irt.fit_result import IrtFit
+from analytics.irt.graded import fit_graded
+from analytics.irt.items import category_probabilities
+from analytics.irt.logistic import fit_logistic
+from analytics.irt.marginal import Problem, objective
+from analytics.irt.model_spec import MarginalOptions
+from analytics.irt.observed_information import information
+from analytics.irt.partial_credit import fit_partial_credit
+from analytics.irt.quadrature import normal_grid
+from analytics.irt.rasch import fit_rasch
+from analytics.irt.reading import responses_from_long, responses_from_matrix
+from analytics.irt.responses import FloatArray, Responses
+from tests.analytics.irt.simulate import draw, some_items
+
+FITS = {
+    "rasch": fit_rasch,
+    "1pl": lambda data, **kw: fit_logistic(data, irt_model="1pl", **kw),
+    "2pl": lambda data, **kw: fit_logistic(data, irt_model="2pl", **kw),
+    "3pl": lambda data, **kw: fit_logistic(data, irt_model="3pl", lower_prior=(5, 17), **kw),
+    "grm": fit_graded,
+    "pcm": fit_partial_credit,
+    "gpcm": lambda data, **kw: fit_partial_credit(data, irt_model="gpcm", **kw),
+}
+FAMILY_OF = {"grm": "graded", "pcm": "partial_credit", "gpcm": "partial_credit"}
+
+
+def small_data(model: str, rng: np.random.Generator, *, n: int = 120, missing: float = 0.1) -> FloatArray:
+    items = some_items(FAMILY_OF.get(model, "logistic"), 6, rng)
+    if model == "3pl":  # few persons let a slope run away: that case has its own test
+        n, missing = 4 * n + 400, 0.0
+    return draw(items, rng.normal(size=n), rng, missing=missing)
+
+
+def problem_for(family: Family, data: Responses, x: FloatArray, n_categories: int, *, prior: bool) -> Problem:
+    counts = np.full(data.n_items, n_categories, dtype=np.int64)
+    return Problem(family, "free", counts, x, (5.0, 17.0) if prior else None)
+
+
+CASES = [(LOGISTIC, 2, 2), (LOGISTIC, 3, 2), (GRADED, 3, 3), (PARTIAL_CREDIT, 3, 3)]
+
+
+@pytest.mark.parametrize(("family", "width", "n_categories"), CASES)
+def test_gradient_and_information_against_finite_differences(
+    family: Family, width: int, n_categories: int, rng: np.random.Generator
+) -> None:
+    values = rng.integers(0, n_categories, (40, 4)).astype(float)
+    values[rng.random(values.shape) < 0.2] = np.nan
+    data = responses_from_matrix(values)
+    rows, rule = prepare_rows(data, n_categories), normal_grid()
+    x = np.concatenate([np.full((4, 1), 1.2), rng.normal(scale=0.5, size=(4, width - 1))], axis=1)
+    problem = problem_for(family, data, x, n_categories, prior=width == 3 and family is LOGISTIC)
+
+    def run(logs, quadrature):  # type: ignore[no-untyped-def]
+        return expect(rows, logs, quadrature)
+
+    def at(flat: FloatArray) -> tuple[float, FloatArray]:
+        _, value, gradient = objective(problem, run, rule, flat.reshape(x.shape))
+        return value, gradient.ravel()
+
+    flat, step = x.ravel(), 1e-5
+    unit = np.eye(flat.size) * step
+    numeric = np.array([(at(flat + e)[0] - at(flat - e)[0]) / (2 * step) for e in unit])
+    np.testing.assert_allclose(at(flat)[1], numeric, rtol=1e-6, atol=1e-6)
+    hessian = np.array([(at(flat + e)[1] - at(flat - e)[1]) / (2 * step) for e in unit])
+    matrix, _ = information(problem, rows, rule, x, "observed")
+    np.testing.assert_allclose(matrix, -(hessian + hessian.T) / 2, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("model", sorted(FITS))
+def test_log_likelihood_is_the_integral_by_brute_force(model: str, rng: np.random.Generator) -> None:
+    values = small_data(model, rng)
+    fit: IrtFit = FITS[model](responses_from_matrix(values))
+    theta, codes = np.linspace(-9, 9, 6001), np.arange(6)
+    density = norm.pdf(theta, fit.mean_theta, fit.sd_theta)
+    p, _, _ = category_probabilities(fit.items, codes[:, None], theta[None, :])
+    distinct, times = np.unique(values, axis=0, return_counts=True)  # NaN equals NaN here
+
+    def joint(answers: FloatArray) -> FloatArray:
+        seen = ~np.isnan(answers)
+        return p[codes[seen], :, answers[seen].astype(int)].prod(axis=0) * density
+
+    total = sum(n * np.log(simpson(joint(v), x=theta)) for v, n in zip(distinct, times, strict=True))
+    assert fit.log_likelihood == pytest.approx(total, abs=1e-6)
+    first = joint(values[0])
+    assert fit.theta[0] == pytest.approx(simpson(theta * first, x=theta) / simpson(first, x=theta), abs=1e-6)
+
+
+@pytest.mark.parametrize("model", ["2pl", "grm"])
+def test_an_independent_optimiser_finds_the_same_maximum(model: str, rng: np.random.Generator) -> None:
+    values = small_data(model, rng, n=250)
+    fit: IrtFit = FITS[model](responses_from_matrix(values), options=MarginalOptions(tolerance=1e-8))
+    nodes = np.linspace(-6, 6, 81)
+    weights = norm.pdf(nodes) / norm.pdf(nodes).sum()
+    seen = ~np.isnan(values)
+    codes = np.where(seen, values, 0).astype(int)
+    n_steps = fit.items.thresholds.shape[1]
+
+    def negative(flat: FloatArray) -> float:
+        # difficulties, not intercepts, and no gradient: nothing is shared with the engine but the formula
+        a, b = flat[:6], flat[6:].reshape(6, n_steps)
+        items = replace(fit.items, slope=a, thresholds=b)
+        p, _, _ = category_probabilities(items, np.arange(6)[:, None], nodes[None, :])
+        logs = np.log(np.maximum(p, 1e-300))
+        cells = np.where(seen[:, :, None], logs[np.arange(6)[None, :], :, codes], 0.0)
+        return -float(np.log(np.exp(cells.sum(axis=1)) @ weights).sum())
+
+    start = np.concatenate([fit.items.slope * 0.9, fit.items.thresholds.ravel() + 0.05])
+    found = minimize(negative, start, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000})
+    assert -found.fun == pytest.approx(fit.log_likelihood, abs=1e-6)
+    np.testing.assert_allclose(found.x[:6], fit.items.slope, atol=2e-4)
+    assert negative(np.concatenate([fit.items.slope, fit.items.thresholds.ravel()])) <= found.fun + 1e-6
+
+
+@pytest.mark.parametrize("model", sorted(FITS))
+def test_weights_are_repeated_rows(model: str, rng: np.random.Generator) -> None:
+    values = small_data(model, rng, n=60)
+    weights = rng.integers(1, 4, len(values))
+    weighted: IrtFit = FITS[model](responses_from_matrix(values, weights=weights))
+    repeated: IrtFit = FITS[model](responses_from_matrix(np.repeat(values, weights, axis=0)))
+    assert weighted.log_likelihood == pytest.approx(repeated.log_likelihood, abs=1e-8)
+    np.testing.assert_allclose(weighted.items.thresholds, repeated.items.thresholds, atol=1e-4)
+    np.testing.assert_allclose(weighted.thresholds_se, repeated.thresholds_se, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", sorted(FITS))
+def test_order_of_persons_items_and_memory_changes_nothing(model: str, rng: np.random.Generator) -> None:
+    values = small_data(model, rng)
+    people, columns = rng.permutation(len(values)), rng.permutation(6)
+    fit: IrtFit = FITS[model](responses_from_matrix(values))
+    moved: IrtFit = FITS[model](responses_from_matrix(np.asfortranarray(values[people][:, columns])))
+    tolerance = {"atol": 2e-4, "rtol": 1e-3}  # of the search, in units of a standard error of about 0.3
+    np.testing.assert_allclose(moved.items.thresholds, fit.items.thresholds[columns], **tolerance)
+    np.testing.assert_allclose(moved.theta, fit.theta[people], **tolerance)
+    assert moved.log_likelihood == pytest.approx(fit.log_likelihood, abs=1e-7)
+
+
+@pytest.mark.parametrize("model", ["rasch", "2pl", "grm", "pcm"])
+def test_sparse_long_input_gives_the_dense_fit(model: str, rng: np.random.Generator) -> None:
+    values = draw(some_items(FAMILY_OF.get(model, "logistic"), 20, rng), rng.normal(size=900), rng, missing=0.9)
+    rows, columns = np.nonzero(~np.isnan(values))
+    order = rng.permutation(len(rows))
+    rows, columns = rows[order], columns[order]
+    sparse = responses_from_long(
+        rows, columns, values[rows, columns], person_ids=range(900), item_ids=range(20)
+    )
+    assert sparse.dense is None
+    codes = np.where(np.isnan(values), -1, values).astype(np.int8)
+    template = responses_from_matrix(np.zeros((900, 20)), person_ids=range(900), item_ids=range(20))
+    dense = replace(template, dense=codes, answered=(codes >= 0).sum(axis=1))
+    a: IrtFit = FITS[model](sparse)
+    b: IrtFit = FITS[model](dense)
+    assert a.log_likelihood == pytest.approx(b.log_likelihood, abs=1e-7)
+    np.testing.assert_allclose(a.items.thresholds, b.items.thresholds, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(a.thresholds_se, b.thresholds_se, rtol=1e-2)
+    np.testing.assert_allclose(a.theta, b.theta, atol=1e-3)
+
+
+def test_cross_product_information_is_close_on_many_rows(rng: np.random.Generator) -> None:
+    values = draw(some_items("logistic", 6, rng), rng.normal(size=4000), rng)
+    data = responses_from_matrix(values)
+    observed = fit_logistic(data)
+    crossed = fit_logistic(data, options=MarginalOptions(se_method="cross_product"))
+    np.testing.assert_allclose(crossed.slope_se, observed.slope_se, rtol=0.15)
+    assert np.all(np.isnan(fit_logistic(data, options=MarginalOptions(se_method="none")).slope_se))
+
+
+def test_thirty_percent_missing_at_random_leaves_the_items_where_they_are(rng: np.random.Generator) -> None:
+    items = some_items("logistic", 15, rng)
+    values = draw(items, rng.normal(size=3000), rng)
+    thinned = np.where(rng.random(values.shape) < 0.3, np.nan, values)
+    full, thin = fit_logistic(responses_from_matrix(values)), fit_logistic(responses_from_matrix(thinned))
+    z = (thin.items.thresholds - items.thresholds) / thin.thresholds_se
+    assert np.abs(z).max() < 4
+    assert np.all(thin.thresholds_se > full.thresholds_se)
+
+
+def test_bad_options_name_what_is_allowed() -> None:
+    with pytest.raises(ValueError, match="observed"):
+        MarginalOptions(se_method="louis")  # type: ignore[arg-type]
+    data = responses_from_matrix([[0, 1], [1, 0]])
+    with pytest.raises(ValueError, match="2pl"):
+        fit_logistic(data, irt_model="4pl")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="I2"):
+        fit_logistic(responses_from_matrix([[0, 2], [1, 0]]))
+    with pytest.raises(ValueError, match="nothing to fit"):
+        fit_logistic(responses_from_matrix([[1, 1], [1, 1]]))
