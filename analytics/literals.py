@@ -8,12 +8,6 @@ from typing import Any, Literal, get_args
 MissingPolicy = Literal["omit", "incorrect"]
 """What a missing cell is: left out of the statistic, or a wrong answer."""
 
-VarianceMethod = Literal["given", "laplace", "gauss_hermite"]
-"""Where the standard deviations of a random-effects fit come from."""
-
-Identification = Literal["items", "persons", "prior"]
-"""Which side of the scale is centred at 0, or that the priors alone fix the origin."""
-
 IntervalMethod = Literal["percentile", "basic", "normal"]
 """How an interval is read off bootstrap draws."""
 
