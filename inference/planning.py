@@ -13,7 +13,7 @@ import polars as pl
 
 from inference.exemplars import ExemplarSource
 from inference.identity import canonical_json
-from inference.prompts import load_template
+from inference.prompts import asks_for, load_template
 from inference.raters import Rater, RaterConflictError, check_bound, rater_rows, resolve_raters
 from inference.registry import Registry, StudySpec
 from inference.rows import RequestRow, schema_of
@@ -85,7 +85,7 @@ def _wanted(registry: Registry, raters: Mapping[str, Rater]) -> Iterator[_Wanted
     for name, study in sorted(registry.studies.items()):
         for dataset in study.datasets:
             for rater_id, rater in raters.items():
-                if _takes(study, name, rater) and _covers(rater, dataset):
+                if _takes(study, name, rater) and _covers(rater, dataset, registry):
                     asked.setdefault((rater_id, dataset), {})[name] = study.replicates
     for (rater_id, dataset), studies in sorted(asked.items()):
         yield _Wanted(raters[rater_id], dataset, max(studies.values()), tuple(sorted(studies)))
@@ -100,8 +100,11 @@ def _takes(study: StudySpec, name: str, rater: Rater) -> bool:
     return is_selected or name in rater.studies
 
 
-def _covers(rater: Rater, dataset: str) -> bool:
-    return rater.model is not None or any(spec.dataset == dataset for spec, _ in rater.recorded)
+def _covers(rater: Rater, dataset: str, registry: Registry) -> bool:
+    """Return whether a rater can be asked about a data set: its template has a form for it, or it is in its file."""
+    if rater.row.template_version is None:
+        return any(spec.dataset == dataset for spec, _ in rater.recorded)
+    return asks_for(rater.row.template_version, registry.bank_of(dataset).datasets[dataset].response_kind)
 
 
 def _requests(registry: Registry, wanted: _Wanted, banks: Mapping[str, BankFrames]) -> Iterator[pl.DataFrame]:
@@ -143,7 +146,11 @@ def _recorded_contents(wanted: _Wanted, items: pl.DataFrame, item_ids: Sequence[
     check_items(spec, (recorded,), set(items["item_id"]))
     head = [wanted.rater.row.settings_hash, spec.collection, spec.table.file.rsplit("/", 1)[-1], recorded.column]
     before = canonical_json(head)[:-1]
-    cells = (json.dumps(recorded.cells.get(item_id), ensure_ascii=False) for item_id in item_ids)
+    cells = (
+        json.dumps(recorded.cells.get(item_id), ensure_ascii=False)
+        + (',"length"' if item_id in recorded.cut_off else "")
+        for item_id in item_ids
+    )
     return [hashlib.sha256(f"{before},{cell}]".encode()).hexdigest() for cell in cells]
 
 

@@ -54,13 +54,26 @@ def load_template(name: str, response_kind: str) -> PromptTemplate:
     TemplateError
         There is no such template; the message names those there are.
     """
-    base, _, version = name.partition("@")
     for stem in (response_kind, "any"):
-        file = f"{base}/{version}/{stem}.jinja"
+        file = f"{name.replace('@', '/')}/{stem}.jinja"
         if (TEMPLATES / file).is_file():
             return PromptTemplate(name, file, _hash(file), _environment().get_template(file))
     known = sorted(f"{path.parent.parent.name}@{path.parent.name}" for path in TEMPLATES.glob("*/*/*.jinja"))
     raise TemplateError(f"no template {name!r} for {response_kind} responses; expected one of {sorted(set(known))}")
+
+
+def asks_for(name: str, response_kind: str) -> bool:
+    """Return whether a template has a form for a kind of response.
+
+    Raises
+    ------
+    TemplateError
+        There is no such template at all.
+    """
+    folder = TEMPLATES / name.replace("@", "/")
+    if not any(folder.glob("*.jinja")):
+        load_template(name, response_kind)
+    return (folder / f"{response_kind}.jinja").is_file() or (folder / "any.jinja").is_file()
 
 
 def render(template: PromptTemplate, view: PromptView) -> tuple[Message, ...]:

@@ -11,9 +11,9 @@ from typing import Literal, TypeVar
 from inference.identity import file_hash, hash_of
 from inference.registry.bank_specs import BankSpec, LabelSetSpec
 from inference.registry.base import Entry, RegistryError
-from inference.registry.model_specs import ModelSpec, StudySpec
+from inference.registry.model_specs import ConditionSetSpec, ModelSpec, StudySpec
 from inference.registry.recorded_specs import RecordedSpec
-from inference.registry.yaml_files import nearest, read_entries
+from inference.registry.yaml_files import nearest, read_entries, revalidated
 
 S = TypeVar("S", BankSpec, RecordedSpec)
 
@@ -97,7 +97,9 @@ def load_registry(folders: Sequence[Path], data: Path | None) -> Registry:
     registry = Registry(
         label_sets=read_entries(LabelSetSpec, "label_sets", folders),
         banks=banks,
-        models=read_entries(ModelSpec, "models", folders),
+        models=_with_condition_sets(
+            read_entries(ModelSpec, "models", folders), read_entries(ConditionSetSpec, "condition_sets", folders)
+        ),
         recorded=recorded,
         studies=studies,
         unavailable=(*no_banks, *no_recorded, *no_studies),
@@ -153,6 +155,29 @@ def _usable(
     usable = {name: entry for name, entry in entries.items() if data is not None or entry.root != "data"}
     reason = "needs THETAHOUSE_DATA, the folder with outside data"
     return usable, [Unavailable(kind, name, reason) for name in sorted(entries.keys() - usable.keys())]
+
+
+def _with_condition_sets(models: Mapping[str, ModelSpec], sets: Mapping[str, ConditionSetSpec]) -> dict[str, ModelSpec]:
+    """Give each model the conditions of the sets that it names."""
+    complete = {}
+    for name, model in models.items():
+        conditions = dict(model.conditions)
+        for set_name in model.condition_sets:
+            _must_exist(model, "condition_sets", set_name, sets)
+            if sets[set_name].task != model.task:
+                raise RegistryError(
+                    f"{model.yaml}: {name}.condition_sets: {set_name} is for task {sets[set_name].task}, "
+                    f"the model's is {model.task}; take another set"
+                )
+            for condition in sorted(conditions.keys() & sets[set_name].conditions.keys()):
+                raise RegistryError(
+                    f"{model.yaml}: {name}: condition {condition!r} stands twice; rename one of the two"
+                )
+            conditions |= sets[set_name].conditions
+        if not conditions:
+            raise RegistryError(f"{model.yaml}: {name}: no conditions; add conditions or condition_sets")
+        complete[name] = revalidated(model, conditions=conditions)
+    return complete
 
 
 def _usable_studies(

@@ -39,6 +39,17 @@ class ConditionSpec(Spec):
     """Further settings of the engine that can change what is written; hashed."""
 
 
+class ConditionSetSpec(Entry):
+    """Conditions that several models share."""
+
+    title: str
+    """Human-readable name."""
+    task: Task
+    """What a model does under them."""
+    conditions: dict[str, ConditionSpec]
+    """Condition -> how the model is asked."""
+
+
 class ModelSpec(Entry):
     """A model and the conditions under which it is asked: one rater per condition."""
 
@@ -58,8 +69,10 @@ class ModelSpec(Entry):
     """Settings of the engine that can change what is written; hashed."""
     runtime: dict[str, Any] = Field(default_factory=dict)
     """Settings that cannot (parallelism, memory, address); recorded, not hashed."""
-    conditions: dict[str, ConditionSpec]
+    conditions: dict[str, ConditionSpec] = Field(default_factory=dict)
     """Condition -> how the model is asked."""
+    condition_sets: Texts = ()
+    """Sets whose conditions it has besides its own."""
     studies: Texts = ()
     """Studies that it joins besides those that select it."""
 

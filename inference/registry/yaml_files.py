@@ -72,6 +72,12 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     return content
 
 
+def revalidated(entry: E, **changes: Any) -> E:
+    """Return an entry with some fields changed, checked again as a whole."""
+    body = {**entry.model_dump(exclude={"name", "yaml"}, exclude_unset=True), **changes}
+    return _validated(type(entry), entry.yaml, entry.name, body)
+
+
 def _validated(shape: type[E], path: Path, name: str, body: Any) -> E:
     if not isinstance(body, dict):
         raise RegistryError(f"{path}: {name}: expected keys below the name, found {body!r}")

@@ -1,6 +1,9 @@
+import re
+
 import pytest
 
-from inference.registry import RegistryError, load_registry
+from inference.registry import ModelSpec, RecordedSpec, RegistryError, load_registry
+from inference.registry.yaml_files import read_entries
 from orchestration.settings import SHIPPED_REGISTRY
 
 
@@ -71,3 +74,10 @@ def test_an_entry_that_needs_outside_data_is_unavailable_and_not_wrong(change, l
     change("recorded/old.yml", "  collection: old", "  collection: old\n  root: data")
     registry, _ = load()
     assert [(entry.kind, entry.name) for entry in registry.unavailable] == [("recorded", "old_grades")]
+
+
+def test_the_examples_in_the_readme_are_valid_entries(folder):
+    blocks = re.findall(r"```yaml\n(.*?)```", (SHIPPED_REGISTRY / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    for kind, shape, block in zip(("models", "recorded"), (ModelSpec, RecordedSpec), blocks, strict=True):
+        (folder / kind / "example.yml").write_text(block, encoding="utf-8")
+        assert {"my-model", "my_predictions"} & set(read_entries(shape, kind, [folder]))
