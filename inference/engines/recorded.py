@@ -28,7 +28,8 @@ class RecordedEngine:
             if cell is None or (not cell.strip() and spec.blank == "not_recorded"):
                 yield Completion(request.request_id, None, "not_recorded")
             else:
-                yield Completion(request.request_id, cell, "stop")
+                is_cut_off = request.item_id in recorded.cut_off
+                yield Completion(request.request_id, cell, "length" if is_cut_off else "stop")
 
     def close(self) -> None:
         """Hold nothing, free nothing."""

@@ -39,6 +39,8 @@ class RecordedRatersSpec(Spec):
     """Long: column with the rater."""
     value_column: str | None = None
     """Long: column with the response."""
+    finish_column: str | None = None
+    """Long: column that holds `length` where a response was cut off; none where the file does not say."""
     split_name: str = r"(?P<model>[^|]+)\|(?P<condition>.+)"
     """Regular expression with the groups `model` and `condition` for a rater's name; no condition is `default`."""
 
@@ -54,6 +56,8 @@ class RecordedRatersSpec(Spec):
         is_named = self.rater_column is not None and self.value_column is not None
         if (self.layout == "long") != is_named:
             raise ValueError("rater_column and value_column go with layout long, and only with it")
+        if self.finish_column is not None and self.layout != "long":
+            raise ValueError("finish_column goes with layout long, and only with it")
         return self
 
 

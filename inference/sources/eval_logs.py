@@ -1,28 +1,23 @@
 """Logs of evaluation programs, read as recorded responses.
 
-A log is read (``eval_logs_inspect``, ``eval_logs_lm_eval``) into the long form below. What is written from it is a long
-CSV file and the registry entry that describes it, so that nothing after it knows where the responses came from. Neither
-program needs to be installed. Scores in a log are not read: what a response is worth is decided here, from its text.
+A log is read (``eval_logs_inspect``, ``eval_logs_lm_eval``) into the long form below, and written as a long
+CSV file, so that nothing after it knows where the responses came from. Neither program needs to be installed. Scores in
+a log are not read: what a response is worth is decided here, from its text.
 """
 
 import csv
 import glob
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from inference.identity import encode_id
-from inference.registry.recorded_specs import RaterFacts
-from inference.rows import Task
 from inference.sources.tables import SourceError, some
 
 FinishReason = Literal["stop", "length"]
 COLUMNS = ("item_id", "rater", "response", "finish_reason")
 """Columns of the long file."""
-SPLIT_NAME = r"(?P<model>[^|]+)\|(?P<condition>.+)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +71,6 @@ class LogFields:
     """Name of the condition; made of task and arguments if None."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedFiles:
-    """What was written for some logs."""
-
-    table: Path
-    """Long CSV file."""
-    entry: Path
-    """Registry entry that describes it."""
-    logs: tuple[EvalLog, ...] = field(default=())
-    """Logs that went in."""
-
-
 def is_eval_log(path: Path) -> bool:
     """Tell by its name whether a file is a log of an evaluation program."""
     return path.suffix in {".eval", ".json", ".jsonl"}
@@ -122,68 +105,17 @@ def read_eval_log(path: Path, fields: LogFields = LogFields()) -> EvalLog:
     return log
 
 
-def write_recorded(
-    logs: Sequence[EvalLog], *, name: str, dataset: str, task: Task, folder: Path, table_folder: str = ""
-) -> RecordedFiles:
-    """Write logs as one long CSV file and the registry entry that the recorded reader loads.
-
-    Parameters
-    ----------
-    logs
-        Logs of different raters on one data set.
-    name
-        Name of the entry, of its collection and of both files.
-    dataset, task
-        What the responses belong to.
-    folder
-        Folder of the entry, ``<registry>/recorded``.
-    table_folder
-        Where the long file goes, as seen from `folder`.
-
-    Raises
-    ------
-    SourceError
-        If two logs are of one rater.
-    """
-    raters = [log.rater for log in logs]
-    twice = sorted({rater for rater in raters if raters.count(rater) > 1})
-    if twice:
-        raise SourceError(f"several logs are of rater {some(twice)}; import one, or tell them apart with --condition")
-    table = folder / table_folder / f"{name}.csv"
-    table.parent.mkdir(parents=True, exist_ok=True)
-    with table.open("w", encoding="utf-8", newline="") as stream:
+def write_long(log: EvalLog, path: Path) -> None:
+    """Write the responses of a log as a delimited file: a row per item, a row that is not there was not recorded."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, quoting=csv.QUOTE_ALL)
         writer.writerow(COLUMNS)
-        for log in logs:
-            writer.writerows((r.item_id, log.rater, r.text, r.finish_reason) for r in log.responses)
-    entry = folder / f"{name}.yml"
-    body = recorded_entry(
-        logs, name=name, dataset=dataset, task=task, file=(Path(table_folder) / table.name).as_posix()
-    )
-    entry.write_text(yaml.safe_dump({name: body}, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    return RecordedFiles(table, entry, tuple(logs))
+        writer.writerows((r.item_id, log.rater, r.text, r.finish_reason) for r in log.responses)
 
 
-def recorded_entry(logs: Sequence[EvalLog], *, name: str, dataset: str, task: Task, file: str) -> dict[str, Any]:
-    """Return the registry entry of a long file; a blank in it is an empty response, a missing row was not recorded."""
-    programs = " and ".join(sorted({log.program for log in logs}))
-    return {
-        "title": f"Responses from {len(logs)} log{'s' if len(logs) > 1 else ''} of {programs}",
-        "dataset": dataset,
-        "collection": name,
-        "task": task,
-        "table": {"file": file},
-        "item_id": "item_id",
-        "raters": {
-            "layout": "long", "rater_column": "rater", "value_column": "response", "split_name": SPLIT_NAME,
-        },
-        "blank": "empty",
-        "facts": {
-            glob.escape(encode_id([log.model, log.condition])): RaterFacts(**log.facts).model_dump(exclude_unset=True)
-            for log in logs
-            if log.facts
-        },
-    }  # fmt: skip
+def facts_of(log: EvalLog) -> dict[str, dict[str, Any]]:
+    """Return what the log says of its rater, as the registry entry of a recorded file takes it: pattern -> facts."""
+    return {glob.escape(encode_id([log.model, log.condition])): dict(log.facts)}
 
 
 def item_id_of(record: Mapping[str, Any], place: str, path: Path) -> str:

@@ -5,7 +5,10 @@ Looks for the column of ids and the columns of raters, says what it cannot find,
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import yaml
 
@@ -19,6 +22,18 @@ _NAME_WITH_CONDITION = re.compile(r".+\|.+")
 _SPLIT_NAME = r"(?P<model>[^|]+)(\|(?P<condition>.+))?"
 
 
+@dataclass(frozen=True, slots=True)
+class LongColumns:
+    """Columns of a file with one row per item and rater."""
+
+    rater_column: str
+    """Rater, as `model|condition`."""
+    value_column: str
+    """Response."""
+    finish_column: str | None = None
+    """Holds `length` where the response was cut off."""
+
+
 def describe_predictions(
     file: Path,
     dataset: str,
@@ -30,15 +45,17 @@ def describe_predictions(
     yaml_file: Path | None = None,
     id_column: str | None = None,
     rater_columns: Sequence[str] = (),
+    long: LongColumns | None = None,
     blank: Blank = "not_recorded",
+    facts: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     title: str | None = None,
 ) -> str:
-    """Return the YAML of the registry entry that reads a wide prediction file; the file has been read with it.
+    """Return the YAML of the registry entry that reads a prediction file; the file has been read with it.
 
     Parameters
     ----------
     file
-        Prediction file: one row per item, one column per rater.
+        Prediction file: one row per item and one column per rater, or one row per item and rater (`long`).
     dataset
         Data set that the predictions belong to.
     registry, banks
@@ -52,8 +69,12 @@ def describe_predictions(
         Column with the item ids; looked for unless given.
     rater_columns
         Columns that are raters; unless given, those named ``model|condition``, or the only other column.
+    long
+        Columns of a file with one row per item and rater.
     blank
         What a blank cell means.
+    facts
+        Pattern of rater ids -> what is known of those raters.
     title
         Human-readable name; the file's name unless given.
 
@@ -67,9 +88,7 @@ def describe_predictions(
     known = set(items.filter(items["dataset"] == dataset)["item_id"])
     table = read_text_table(file)
     ids = id_column or _id_column(table, dataset, known)
-    raters = list(rater_columns) or _rater_columns(table, ids)
-    for column in (ids, *raters):
-        table.column(column)
+    raters = _layout(table, ids, rater_columns, long)
     entry = {
         "title": title or f"Predictions of {file.name}",
         "dataset": dataset,
@@ -77,8 +96,9 @@ def describe_predictions(
         "task": "answer" if bank.datasets[dataset].response_kind == "choice" else "grade",
         "table": {"file": file.as_posix()},
         "item_id": ids,
-        "raters": {"layout": "wide", "columns": raters, "split_name": _SPLIT_NAME},
+        "raters": {**raters, "split_name": _SPLIT_NAME},
         "blank": blank,
+        **({"facts": {pattern: dict(known_facts) for pattern, known_facts in facts.items()}} if facts else {}),
     }
     spec = RecordedSpec.model_validate({**entry, "name": name, "yaml": file.absolute().parent / f"{name}.yml"})
     spec = spec.model_copy(update={"table": spec.table.model_copy(update={"file": file.absolute().as_posix()})})
@@ -86,6 +106,18 @@ def describe_predictions(
     stored, described = (stored_as or file).absolute(), (yaml_file or file).absolute().parent
     entry["table"] = {"file": _relative(stored, described)}
     return yaml.safe_dump({name: entry}, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _layout(
+    table: TextTable, id_column: str, rater_columns: Sequence[str], long: LongColumns | None
+) -> dict[str, Any]:
+    """Describe which cells are whose; every column that is named must be there."""
+    in_long = {} if long is None else {key: value for key, value in asdict(long).items() if value is not None}
+    for column in (id_column, *rater_columns, *in_long.values()):
+        table.column(column)
+    if in_long:
+        return {"layout": "long", **in_long}
+    return {"layout": "wide", "columns": list(rater_columns) or _rater_columns(table, id_column)}
 
 
 def _id_column(table: TextTable, dataset: str, known: set[str]) -> str:

@@ -27,6 +27,8 @@ class RecordedRater:
     """Name in the file: the column's (wide) or the rater's (long)."""
     cells: Mapping[str, str]
     """Item -> cell, verbatim; an item without a row is absent."""
+    cut_off: frozenset[str] = frozenset()
+    """Items whose response the file says was cut off by length."""
 
 
 def read_recorded(spec: RecordedSpec, registry: Registry) -> tuple[RecordedRater, ...]:
@@ -39,6 +41,7 @@ def read_recorded(spec: RecordedSpec, registry: Registry) -> tuple[RecordedRater
     """
     table = read_table(spec.table, registry.path_of(spec, spec.table.file))
     named = _wide(spec, table) if spec.raters.layout == "wide" else _long(spec, table)
+    cut_off = _cut_off(spec, table)
     raters = []
     for column, cells in named.items():
         match = re.fullmatch(spec.raters.split_name, column)
@@ -48,7 +51,8 @@ def read_recorded(spec: RecordedSpec, registry: Registry) -> tuple[RecordedRater
                 f"of {spec.name} in {spec.yaml}; correct the name or the expression"
             )
         model, condition = match["model"], match["condition"] or "default"
-        raters.append(RecordedRater(encode_id([model, condition]), model, condition, column, cells))
+        rater_id = encode_id([model, condition])
+        raters.append(RecordedRater(rater_id, model, condition, column, cells, cut_off.get(column, frozenset())))
     return tuple(raters)
 
 
@@ -113,3 +117,21 @@ def _long(spec: RecordedSpec, table: TextTable) -> dict[str, dict[str, str]]:
     for item_id, rater, value in rows:
         named.setdefault(rater, {})[item_id] = value
     return named
+
+
+def _cut_off(spec: RecordedSpec, table: TextTable) -> dict[str, frozenset[str]]:
+    """Return the items of each rater whose response was cut off, where the file says so."""
+    if spec.raters.finish_column is None:
+        return {}
+    assert spec.raters.rater_column is not None
+    cut: dict[str, set[str]] = {}
+    rows = zip(
+        composite_ids(table, spec.item_id),
+        table.column(spec.raters.rater_column),
+        table.column(spec.raters.finish_column),
+        strict=True,
+    )
+    for item_id, rater, finish_reason in rows:
+        if finish_reason == "length":
+            cut.setdefault(rater, set()).add(item_id)
+    return {rater: frozenset(items) for rater, items in cut.items()}

@@ -12,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from inference.engines.base import RenderedRequest
+from inference.engines.recorded import RecordedEngine
 from inference.planning import plan_requests
-from inference.raters import rater_rows
+from inference.raters import rater_rows, resolve_raters
 from inference.sources import SourceError
-from inference.sources.eval_logs import LogFields, read_eval_log, write_recorded
+from inference.sources.eval_logs import COLUMNS, EvalLog, LogFields, facts_of, read_eval_log, write_long
+from inference.sources.predictions import LongColumns, describe_predictions
 from inference.sources.recorded import read_recorded
 
 LOGS = Path(__file__).parent / "eval_logs"
@@ -154,19 +157,37 @@ def test_what_is_no_log_is_refused_with_its_name(tmp_path: Path, name: str, cont
         read_eval_log(tmp_path / "gone.eval")
 
 
-def test_the_recorded_reader_loads_what_is_written(folder, change, load) -> None:
+def register(folder: Path, load, log: EvalLog, name: str) -> None:
+    """Write a log into the registry folder of the tests, as an import does."""
+    table = folder / f"recorded/{name}.csv"
+    write_long(log, table)
+    registry, banks = load()
+    text = describe_predictions(
+        table, "tiny_labels", registry, banks, name=name, yaml_file=folder / f"recorded/{name}.yml",
+        id_column=COLUMNS[0], long=LongColumns(*COLUMNS[1:]), blank="empty", facts=facts_of(log),
+    )  # fmt: skip
+    (folder / f"recorded/{name}.yml").write_text(text)
+
+
+@pytest.fixture
+def items_of_the_logs(folder: Path, change) -> None:
     change("banks/answers.csv", "52779E469111", "a|b/c")
-    for item in ("12", "long"):
-        (folder / "banks/answers.csv").open("a").write(f"{item},q1,test,Air,right,2,x\n")
+    with (folder / "banks/answers.csv").open("a") as answers:
+        answers.writelines(f"{item},q1,test,Air,right,2,x\n" for item in ("12", "long"))
+
+
+def test_the_recorded_reader_loads_what_is_written(folder, load, items_of_the_logs) -> None:
     inspect = read_eval_log(LOGS / "inspect.eval")
     lm_eval = read_eval_log(lm_eval_log("grade_demo"), LogFields(item_id="doc.answer_id", condition="a [b] | *"))
-    files = write_recorded(
-        [inspect, lm_eval], name="logs", dataset="tiny_labels", task="grade", folder=folder / "recorded"
-    )
-    assert (files.table, files.entry) == (folder / "recorded/logs.csv", folder / "recorded/logs.yml")
+    register(folder, load, inspect, "inspect")
+    register(folder, load, lm_eval, "harness")
     registry, banks = load()
-    read = {rater.rater_id: dict(rater.cells) for rater in read_recorded(registry.recorded["logs"], registry)}
-    assert read == {
+    cells = {
+        rater.rater_id: dict(rater.cells)
+        for name in ("inspect", "harness")
+        for rater in read_recorded(registry.recorded[name], registry)
+    }
+    assert cells == {
         "mockllm/model|grading(persona=kind)": {item: text for item, (text, _) in INSPECT_RESPONSES.items()},
         "org/scripted|a [b] %7C *": {r.item_id: r.text for r in lm_eval.responses},
     }
@@ -177,8 +198,22 @@ def test_the_recorded_reader_loads_what_is_written(folder, change, load) -> None
     assert asked.filter(asked["rater_id"] == "org/scripted|a [b] %7C *")["item_id"].to_list().count("a|b/c") == 1
 
 
-def test_two_logs_of_one_rater_are_not_mixed(tmp_path: Path) -> None:
-    logs = [read_eval_log(LOGS / "inspect.eval"), read_eval_log(LOGS / "inspect.json")]
-    with pytest.raises(SourceError, match=r"several logs are of rater 'mockllm/model\|grading\(persona=kind\)'"):
-        write_recorded(logs, name="logs", dataset="d", task="grade", folder=tmp_path)
-    assert not list(tmp_path.iterdir())
+def test_a_response_that_was_cut_off_stays_so_and_its_end_is_part_of_the_request(
+    folder, load, items_of_the_logs
+) -> None:
+    register(folder, load, read_eval_log(LOGS / "inspect.eval"), "inspect")
+    registry, _ = load()
+    (recorded,) = read_recorded(registry.recorded["inspect"], registry)
+    assert recorded.cut_off == {"7"}
+    rater = resolve_raters(registry)[recorded.rater_id]
+    requests = [RenderedRequest(item, rater, "tiny_labels", item, 0, 1, (), ()) for item in (*INSPECT_RESPONSES, "t1")]
+    completions = {c.request_id: (c.text, c.finish_reason) for c in RecordedEngine().complete(requests)}
+    assert completions == INSPECT_RESPONSES | {"t1": (None, "not_recorded")}
+
+    def planned() -> set[str]:
+        plan = plan_requests(*load())
+        return set(plan.filter(plan["rater_id"] == recorded.rater_id)["request_id"])
+
+    before, table = planned(), folder / "recorded/inspect.csv"
+    table.write_text(table.read_text().replace('"length"', '"stop"'))
+    assert len(before - planned()) == 1
