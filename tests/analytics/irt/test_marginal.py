@@ -143,21 +143,19 @@ def test_order_of_persons_items_and_memory_changes_nothing(model: str, rng: np.r
     tolerance = {"atol": 2e-4, "rtol": 1e-3}  # of the search, in units of a standard error of about 0.3
     np.testing.assert_allclose(moved.items.thresholds, fit.items.thresholds[columns], **tolerance)
     np.testing.assert_allclose(moved.theta, fit.theta[people], **tolerance)
-    assert moved.log_likelihood == pytest.approx(fit.log_likelihood, abs=1e-7)
+    assert moved.log_posterior == pytest.approx(fit.log_posterior, abs=1e-7)
 
 
-@pytest.mark.parametrize("model", ["rasch", "2pl", "grm", "pcm"])
+@pytest.mark.parametrize("model", ["rasch", "2pl", "pcm"])
 def test_sparse_long_input_gives_the_dense_fit(model: str, rng: np.random.Generator) -> None:
-    values = draw(some_items(FAMILY_OF.get(model, "logistic"), 20, rng), rng.normal(size=900), rng, missing=0.9)
+    values = draw(some_items(FAMILY_OF.get(model, "logistic"), 20, rng), rng.normal(size=1500), rng, missing=0.82)
     rows, columns = np.nonzero(~np.isnan(values))
     order = rng.permutation(len(rows))
     rows, columns = rows[order], columns[order]
-    sparse = responses_from_long(
-        rows, columns, values[rows, columns], person_ids=range(900), item_ids=range(20)
-    )
+    sparse = responses_from_long(rows, columns, values[rows, columns], person_ids=range(1500), item_ids=range(20))
     assert sparse.dense is None
     codes = np.where(np.isnan(values), -1, values).astype(np.int8)
-    template = responses_from_matrix(np.zeros((900, 20)), person_ids=range(900), item_ids=range(20))
+    template = responses_from_matrix(np.zeros((1500, 20)), person_ids=range(1500), item_ids=range(20))
     dense = replace(template, dense=codes, answered=(codes >= 0).sum(axis=1))
     a: IrtFit = FITS[model](sparse)
     b: IrtFit = FITS[model](dense)
@@ -168,7 +166,7 @@ def test_sparse_long_input_gives_the_dense_fit(model: str, rng: np.random.Genera
 
 
 def test_cross_product_information_is_close_on_many_rows(rng: np.random.Generator) -> None:
-    values = draw(some_items("logistic", 6, rng), rng.normal(size=4000), rng)
+    values = draw(some_items("logistic", 6, rng), rng.normal(size=3000), rng)
     data = responses_from_matrix(values)
     observed = fit_logistic(data)
     crossed = fit_logistic(data, options=MarginalOptions(se_method="cross_product"))
@@ -178,7 +176,7 @@ def test_cross_product_information_is_close_on_many_rows(rng: np.random.Generato
 
 def test_thirty_percent_missing_at_random_leaves_the_items_where_they_are(rng: np.random.Generator) -> None:
     items = some_items("logistic", 15, rng)
-    values = draw(items, rng.normal(size=3000), rng)
+    values = draw(items, rng.normal(size=1200), rng)
     thinned = np.where(rng.random(values.shape) < 0.3, np.nan, values)
     full, thin = fit_logistic(responses_from_matrix(values)), fit_logistic(responses_from_matrix(thinned))
     z = (thin.items.thresholds - items.thresholds) / thin.thresholds_se

@@ -90,9 +90,7 @@ def test_conditional_rasch_against_erm(data_dir: Path, name: str) -> None:
     value = expected.filter(pl.col("parameter") == "condLogLik")["estimate"].item()
     assert fit.log_likelihood == pytest.approx(float(value), abs=LOG_LIKELIHOOD)
     by_name = dict(zip(fit.items.item_ids, fit.items.thresholds[:, 0], strict=True))
-    np.testing.assert_allclose(
-        [by_name[p] for p in items["parameter"]], items["estimate"].cast(float), atol=ESTIMATE
-    )
+    np.testing.assert_allclose([by_name[p] for p in items["parameter"]], items["estimate"].cast(float), atol=ESTIMATE)
     np.testing.assert_allclose(fit.thresholds_se[:, 0], items["se"].cast(float), atol=ESTIMATE)
 
 

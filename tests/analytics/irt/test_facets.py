@@ -1,0 +1,139 @@
+"""Many-facet Rasch model: nested models, gradient, recovery at size, what cannot be estimated."""
+
+import numpy as np
+import pytest
+from scipy.integrate import simpson
+from scipy.stats import norm
+
+from analytics.irt.facets import fit_facets, ratings_from_labels
+from analytics.irt.facets_likelihood import Layout, evaluate_facets, person_scores
+from analytics.irt.facets_result import Ratings
+from analytics.irt.partial_credit import fit_partial_credit
+from analytics.irt.quadrature import normal_grid
+from analytics.irt.rasch import fit_rasch
+from analytics.irt.reading import responses_from_matrix
+from tests.analytics.irt.simulate import draw, some_items
+
+
+def simulated(rng: np.random.Generator, n_persons: int, n_raters: int, each: int) -> tuple[Ratings, np.ndarray]:
+    n_items = 3
+    severity = rng.normal(scale=0.6, size=n_raters)
+    severity -= severity.mean()
+    theta, difficulty, steps = rng.normal(scale=1.2, size=n_persons), np.linspace(-0.5, 0.5, n_items), [-1.0, 0.0, 1.0]
+    person = np.repeat(np.arange(n_persons), each * n_items)
+    rater = np.repeat(np.concatenate([rng.choice(n_raters, each, replace=False) for _ in range(n_persons)]), n_items)
+    item = np.tile(np.arange(n_items), n_persons * each)
+    eta = theta[person] - severity[rater] - difficulty[item]
+    logs = eta[:, None] * np.arange(4) - np.concatenate([[0.0], np.cumsum(steps)])
+    p = np.exp(logs - logs.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    value = np.sum(rng.random(len(p))[:, None] > np.cumsum(p, axis=1)[:, :-1], axis=1)
+    names = {"item": [f"i{k}" for k in item], "rater": [f"r{k:03d}" for k in rater]}
+    return ratings_from_labels(person.tolist(), names, value), severity
+
+
+def test_one_facet_is_the_rasch_and_the_partial_credit_model(rng: np.random.Generator) -> None:
+    for family, steps, reference in (
+        ("logistic", "common", fit_rasch),
+        ("partial_credit", "first_facet", fit_partial_credit),
+    ):
+        values = draw(some_items(family, 4, rng), rng.normal(size=150), rng, missing=0.1)
+        rows, columns = np.nonzero(~np.isnan(values))
+        found = fit_facets(
+            ratings_from_labels(rows.tolist(), {"item": columns.tolist()}, values[rows, columns]),
+            steps=steps,  # type: ignore[arg-type]
+        )
+        expected = reference(responses_from_matrix(values))
+        assert found.log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-5)
+        order = np.argsort([int(label) for label in found.facets[0].level_ids])
+        mean = np.nanmean(expected.items.thresholds, axis=1)
+        np.testing.assert_allclose(found.facets[0].estimate[order], mean, atol=1e-3)
+        assert found.sd_theta == pytest.approx(expected.sd_theta, abs=1e-3)
+        assert found.n_parameters == expected.n_parameters
+
+
+def test_gradient_and_integral_of_two_facets(rng: np.random.Generator) -> None:
+    ratings, _ = simulated(rng, 12, 4, 2)
+    layout = Layout.build(
+        persons=ratings.persons,
+        codes=ratings.codes,
+        values=ratings.values,
+        n_persons=12,
+        n_levels=(3, 4),
+        has_own_steps=False,
+    )
+    rule = normal_grid(0.1)
+    vector = rng.normal(scale=0.4, size=3 + 4 + layout.n_steps + 1)
+    point = evaluate_facets(layout, vector, rule.nodes, rule.log_weights)
+    np.testing.assert_allclose(person_scores(layout, point).sum(axis=0), point.gradient, atol=1e-10)
+    for i in range(len(vector)):
+        near = np.zeros_like(vector)
+        near[i] = 1e-5
+        up, down = (evaluate_facets(layout, vector + s * near, rule.nodes, rule.log_weights) for s in (1, -1))
+        slope = (up.log_likelihood - down.log_likelihood) / 2e-5
+        assert point.gradient[i] == pytest.approx(slope, abs=1e-5)
+    theta = np.linspace(-9, 9, 4001)
+    total = 0.0
+    cumulative = np.concatenate([[0.0], np.cumsum(vector[7:-1])])
+    for person in range(12):
+        joint = norm.pdf(theta)
+        for n in np.flatnonzero(ratings.persons == person):
+            eta = np.exp(vector[-1]) * theta - vector[ratings.codes[0, n]] - vector[3 + ratings.codes[1, n]]
+            logs = eta[:, None] * np.arange(len(cumulative)) - cumulative
+            joint = joint * np.exp(logs[:, ratings.values[n]] - np.log(np.exp(logs).sum(axis=1)))
+        total += np.log(simpson(joint, x=theta))
+    assert point.log_likelihood == pytest.approx(total, abs=1e-7)
+
+
+def test_severity_is_recovered_by_index_and_order_does_not_matter(rng: np.random.Generator) -> None:
+    # TAM "Design matrix creation takes over a week"
+    ratings, severity = simulated(rng, 400, 40, 4)
+    fit = fit_facets(ratings, se_method="cross_product", tolerance=1e-4)
+    raters = fit.facets[1]
+    truth = severity[[int(label[1:]) for label in raters.level_ids]]
+    assert fit.is_converged
+    z = (raters.estimate - truth) / raters.se
+    assert 0.7 < z.std() < 1.3
+    assert raters.estimate.sum() == pytest.approx(0.0, abs=1e-9)
+    mixed = rng.permutation(len(ratings.values))
+    again = fit_facets(
+        Ratings(
+            ratings.person_ids,
+            ratings.persons[mixed],
+            ratings.facets,
+            ratings.level_ids,
+            ratings.codes[:, mixed],
+            ratings.values[mixed],
+        ),
+        se_method="none",
+        tolerance=1e-4,
+    )
+    np.testing.assert_allclose(again.facets[1].estimate, raters.estimate, atol=1e-3)
+
+
+def test_observed_and_crossed_errors_agree(rng: np.random.Generator) -> None:
+    ratings, _ = simulated(rng, 500, 5, 3)
+    observed, crossed = (fit_facets(ratings, se_method=m) for m in ("observed", "cross_product"))  # type: ignore[arg-type]
+    np.testing.assert_allclose(observed.facets[1].se, crossed.facets[1].se, rtol=0.2)
+    np.testing.assert_allclose(observed.sd_theta_se, crossed.sd_theta_se, rtol=0.2)
+
+
+def test_extremes_gaps_and_blocks_are_named() -> None:
+    persons = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    raters = ["mild", "b", "mild", "b", "mild", "b", "x", "y", "x", "y"]
+    grades = [3, 0, 3, 1, 3, 3, 0, 1, 1, 0]
+    fit = fit_facets(ratings_from_labels(persons, {"rater": raters}, grades), se_method="none")
+    mild = fit.facets[0].level_ids.index("mild")
+    assert np.isnan(fit.facets[0].estimate[mild])
+    assert "lenient" in fit.facets[0].reason[mild]
+    assert {"constant_items", "unused_categories", "disconnected"} <= {f.kind for f in fit.findings}
+    assert fit.scores == (0, 1, 3)
+
+
+def test_bad_ratings_are_refused() -> None:
+    with pytest.raises(ValueError, match="half points"):
+        ratings_from_labels([1], {"rater": ["a"]}, [0.5])
+    with pytest.raises(ValueError, match="label"):
+        ratings_from_labels([1, 2], {"rater": ["a"]}, [0, 1])
+    with pytest.raises(ValueError, match="two different grades"):
+        fit_facets(ratings_from_labels([1, 2], {"rater": ["a", "b"]}, [1, 1]))

@@ -1,0 +1,85 @@
+"""One door for every model: the same numbers as the models' own fronts, in a flat report."""
+
+import json
+
+import numpy as np
+import pytest
+
+from analytics.fit import METHODS, FitModel, fit_matrix, fit_ratings
+from analytics.irt.facets import ratings_from_labels
+from analytics.irt.logistic import fit_logistic
+from analytics.irt.reading import responses_from_matrix
+
+
+def some_responses(rng: np.random.Generator, n: int = 120) -> np.ndarray:
+    theta, b = rng.normal(size=n), np.linspace(-1, 1, 6)
+    values = (rng.random((n, 6)) < 1 / (1 + np.exp(b - theta[:, None]))).astype(float)
+    values[rng.random(values.shape) < 0.1] = np.nan
+    return values
+
+
+@pytest.mark.parametrize("model", sorted(METHODS))
+def test_every_model_reports_fit_items_and_persons(model: FitModel, rng: np.random.Generator) -> None:
+    testlets = ["s", "s", "s", "t", "t", "t"] if model == "testlet" else None
+    report = fit_matrix(responses_from_matrix(some_responses(rng)), model=model, testlets=testlets)
+    plain = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert plain["fit"]["model"] == model
+    assert [row["id"] for row in plain["persons"]] == [f"P{i + 1}" for i in range(120)]
+    assert len(plain["items"]) == 6
+    if model == "ctt":
+        assert plain["fit"]["log_likelihood"] is None
+        assert plain["items"][0]["item_rest_r"] > 0
+        assert plain["persons"][0]["reason"]
+    else:
+        assert plain["fit"]["log_likelihood"] < 0
+        assert plain["persons"][0]["theta_se"] > 0
+        assert all(row["b_se"][0] > 0 for row in plain["items"])
+        assert plain["fit"]["is_converged"]
+
+
+def test_the_report_holds_the_numbers_of_the_model(rng: np.random.Generator) -> None:
+    data = responses_from_matrix(some_responses(rng), weights=rng.integers(1, 3, 120))
+    report, fit = fit_matrix(data, model="2pl"), fit_logistic(data)
+    assert report.fit.log_likelihood == fit.log_likelihood
+    np.testing.assert_array_equal([row.b[0] for row in report.items], fit.items.thresholds[:, 0])
+    np.testing.assert_array_equal([row.theta for row in report.persons], fit.theta)
+
+
+def test_missing_policy_and_method_are_named_and_change_the_fit(rng: np.random.Generator) -> None:
+    data = responses_from_matrix(some_responses(rng))
+    omit, wrong = (fit_matrix(data, model="rasch", missing=policy) for policy in ("omit", "incorrect"))  # type: ignore[arg-type]
+    assert (omit.fit.missing, wrong.fit.missing) == ("omit", "incorrect")
+    assert wrong.fit.n_observed == 720 > omit.fit.n_observed
+    conditional = fit_matrix(data, model="rasch", method="conditional")
+    assert conditional.fit.method == "conditional"
+    assert conditional.fit.log_likelihood > omit.fit.log_likelihood
+
+
+def test_a_constant_item_is_null_with_its_reason(rng: np.random.Generator) -> None:
+    values = some_responses(rng)
+    values[:, 2] = 1.0
+    row = fit_matrix(responses_from_matrix(values), model="2pl").to_dict()["items"][2]
+    assert row["a"] is None
+    assert row["b"] == [None]
+    assert "infinite" in row["reason"]
+
+
+def test_long_ratings_report_their_facets(rng: np.random.Generator) -> None:
+    person, rater = np.repeat(np.arange(40), 3), np.tile(["x", "y", "z"], 40)
+    grades = rng.integers(0, 3, 120)
+    report = fit_ratings(ratings_from_labels(person.tolist(), {"rater": rater.tolist()}, grades))
+    assert [row.id for row in report.facets] == ["x", "y", "z"]
+    assert len(report.persons) == 40
+    assert report.persons[0].score == grades[:3].sum()
+
+
+def test_wrong_calls_name_what_is_allowed(rng: np.random.Generator) -> None:
+    data = responses_from_matrix(some_responses(rng))
+    with pytest.raises(ValueError, match="mfrm"):
+        fit_matrix(data, model="4pl")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="gauss_hermite"):
+        fit_matrix(data, model="2pl", method="conditional")
+    with pytest.raises(ValueError, match="testlet of each item"):
+        fit_matrix(data, model="testlet")
+    with pytest.raises(ValueError, match="2 testlets for 6"):
+        fit_matrix(data, model="mfrm", testlets=["a", "b"])
