@@ -56,6 +56,7 @@ class VllmEngine:
         runtime = read_runtime("vllm", model.runtime)
         self._max_in_flight = 2 * runtime.max_num_seqs
         self._jobs = JobMaker("vllm")
+        self._name = model.name
         self._log = cache / "vllm" / f"{encode_file_name(model.name)}.log"
         self._log.parent.mkdir(parents=True, exist_ok=True)
         self._process = _start(_order(model, cache), self._log)
@@ -107,9 +108,13 @@ class VllmEngine:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line.endswith(b"\n"):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(SECONDS_TO_CLOSE)
             self._kill()
-            tail = " | ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:])
-            raise EngineStoppedError(f"the vLLM process ended ({self._process.returncode}); see {self._log}: {tail}")
+            tail = " | ".join(line.strip() for line in self._log.read_text(errors="replace").splitlines()[-3:])
+            raise EngineStoppedError(
+                f"the vLLM process of {self._name} ended ({self._process.returncode}); see {self._log}: {tail}"
+            )
         received: dict[str, Any] = json.loads(line)
         return received
 

