@@ -12,6 +12,7 @@ import polars as pl
 from analytics import schemas
 from analytics.ctt.items import item_statistics
 from analytics.irt.testlet_result import TestletFit, TestletOptions
+from analytics.irt.testlet_robust import cluster_robust_errors
 from analytics.literals import MissingPolicy
 from analytics.matrix import FloatArray, IntArray, ResponseMatrix
 from analytics.resampling.recovery import Comparison
@@ -99,6 +100,7 @@ def _design_warnings(matrix: ResponseMatrix) -> list[str]:
 def items_frame(head: FitHead, matrix: ResponseMatrix, fit: TestletFit, bins: IntArray) -> pl.DataFrame:
     """Difficulty of every item, with its bin."""
     n_observed = np.count_nonzero(~np.isnan(matrix.responses), axis=0)
+    robust = cluster_robust_errors(matrix.responses, matrix.item_testlet, matrix.model_codes(), fit)
     return schemas.IRT_ITEMS.frame(
         pl.DataFrame(
             {
@@ -108,6 +110,7 @@ def items_frame(head: FitHead, matrix: ResponseMatrix, fit: TestletFit, bins: In
                 "n_right": np.nansum(matrix.responses, axis=0),
                 "b": fit.b,
                 "b_se": fit.b_se,
+                "b_se_by_model": robust.b_se,
                 "is_extreme": fit.is_extreme_item,
                 "difficulty_bin": pl.Series([f"B{k}" if k else None for k in bins], dtype=pl.String),
             }

@@ -108,6 +108,13 @@ def test_bins_without_the_raters_model_need_another_model() -> None:
     assert slopes["slope"].null_count() == slopes.height
 
 
+def test_errors_by_model_stand_beside_the_naive_ones(tables) -> None:
+    items = tables.irt_items.join(tables.irt_fits.filter("is_primary").select("fit_id"), on="fit_id")
+    assert items["b_se_by_model"].null_count() == items["b"].null_count() == 0
+    single = fit_dataset(simulated_cells(n_models=1, per_model=3), dataset="demo").irt_items
+    assert single["b_se_by_model"].null_count() == single.height
+
+
 def test_raters_with_equal_responses_are_named() -> None:
     cells = simulated_cells()
     twin = cells.filter(pl.col("rater_id") == "m0|c0").with_columns(rater_id=pl.lit("m0|twin"))

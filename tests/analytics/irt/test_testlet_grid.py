@@ -6,7 +6,7 @@ import pytest
 from analytics.irt.testlet import fit_testlet
 from analytics.irt.testlet_simulation import simulate_testlet
 
-REPLICATES = 20
+REPLICATES = 8
 
 
 @pytest.mark.slow
