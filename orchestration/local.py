@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from dagster import DagsterInstance, Definitions, ExecuteInProcessResult
 from dagster._core.execution.plan.objects import StepFailureData
 
 from orchestration.build import ASK_JOB, REFRESH_JOB, build_definitions
-from orchestration.house import House, load_catalogue, raters_by_model, requests_to_ask
+from orchestration.house import House, load_catalogue, raters_by_model
 from orchestration.partitions import sync_partitions
 from orchestration.settings import Settings
 
@@ -90,14 +91,20 @@ def _execute(
     )
 
 
-def run_local(house: House) -> LocalRun:
+def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
     """Ask what is to be asked, model by model, then refresh.
 
     A model that fails keeps nobody from being asked or published; it is named in the result.
+
+    Parameters
+    ----------
+    house
+        Installation, and what the run is about.
+    requests
+        What is to be asked (:func:`orchestration.house.requests_to_ask`).
     """
     settings, started, seconds, failures = house.settings, time.monotonic(), {}, []
     prepare_dagster_home(settings)
-    requests = requests_to_ask(house)
     catalogue = load_catalogue(settings)
     with DagsterInstance.get() as instance, _output_to(settings.home / "logs" / "run.log"):
         definitions = build_definitions(house)

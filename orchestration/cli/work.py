@@ -18,7 +18,7 @@ def run(
     """Ask what has not been asked yet, rebuild the tables and publish them."""
     from orchestration import freshness
     from orchestration.cli import show, summary
-    from orchestration.house import House, check_names, read_registry
+    from orchestration.house import House, check_names, read_registry, requests_to_ask
     from orchestration.settings import load_settings
 
     settings, watch = load_settings(), show.Stopwatch()
@@ -28,10 +28,11 @@ def run(
         summary.nothing_new(settings, watch.seconds)
         return
     with show.progress_bars() as progress:
+        house = House(settings, progress, supersede, force, frozenset(study or ()), frozenset(rater or ()))
+        requests = requests_to_ask(house)  # bad input is refused here, before Dagster is loaded
         from orchestration.local import run_local
 
-        house = House(settings, progress, supersede, force, frozenset(study or ()), frozenset(rater or ()))
-        done = run_local(house)
+        done = run_local(house, requests)
     summary.after_run(settings, registry, done, watch.seconds)
     sys.exit(1 if done.failures else 0)
 
