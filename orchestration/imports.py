@@ -1,20 +1,27 @@
 """Taking in a prediction file: a copy in the inbox and an entry in the installation's registry, or nothing at all.
 
-Holds the order of the steps. Does not read predictions (:mod:`inference.sources`) and asks nothing.
+Holds the order of the steps. Does not read predictions or logs (:mod:`inference.sources`) and asks nothing.
 """
 
 import os
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from inference.identity import encode_file_name
 from inference.registry import RegistryError
-from inference.sources.predictions import describe_predictions
+from inference.sources.eval_logs import COLUMNS, LogFields, facts_of, is_eval_log, read_eval_log, write_long
+from inference.sources.predictions import LongColumns, describe_predictions
 from orchestration.house import load_catalogue
 from orchestration.locks import hold
 from orchestration.settings import Settings
+
+LOG_NAMES = LogFields()
+"""A log is taken by its own names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,20 @@ class Imported:
     """Raters that the plan has gained."""
     n_requests: int
     """Requests that the plan has gained."""
+    notes: tuple[str, ...] = ()
+    """What was left out, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A delimited file that is to be taken in, and what is known of it beforehand."""
+
+    file: Path
+    id_column: str | None = None
+    long: LongColumns | None = None
+    is_blank_empty: bool = False
+    facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def import_responses(
@@ -39,24 +60,31 @@ def import_responses(
     name: str | None = None,
     id_column: str | None = None,
     rater_columns: Sequence[str] = (),
+    long: LongColumns | None = None,
     is_blank_empty: bool = False,
+    log_fields: LogFields = LOG_NAMES,
 ) -> Imported:
-    """Check a prediction file and register it.
+    """Check a prediction file, or a log of inspect_ai or lm-evaluation-harness, and register it.
 
     Parameters
     ----------
     settings
         Installation.
     file
-        One row per item, one column per rater.
+        One row per item and one column per rater; or one row per item and rater (`long`); or a log by its suffix:
+        ``.eval``, ``.json`` (inspect_ai), ``.jsonl`` (lm-evaluation-harness).
     dataset
         Data set that the predictions belong to.
     name
         Name of the entry; the file's name unless given.
     id_column, rater_columns
         Which columns hold what; found by their contents unless given.
+    long
+        Columns of a file with one row per item and rater.
     is_blank_empty
         Whether a blank cell is an empty answer rather than one that was not recorded.
+    log_fields
+        What to take from a log where its own names do not do.
 
     Raises
     ------
@@ -67,24 +95,28 @@ def import_responses(
         raise RegistryError(f"{file}: no such file; check the path")
     name = name or file.stem
     entry = settings.own_registry / "recorded" / f"{encode_file_name(name)}.yml"
-    stored = settings.inbox / f"{encode_file_name(name)}{file.suffix}"
-    with hold(settings.locks, "import", wait_seconds=30):
+    given = _Table(file, id_column, long, is_blank_empty)
+    with hold(settings.locks, "import", wait_seconds=30), _as_table(given, log_fields) as table:
+        stored = settings.inbox / f"{encode_file_name(name)}{table.file.suffix}"
         before = load_catalogue(settings)
         if name in before.registry.recorded:
             raise RegistryError(f"recorded responses {name!r} are registered already; give another --name")
         text = describe_predictions(
-            file,
+            table.file,
             dataset,
             before.registry,
             before.banks,
             name=name,
             stored_as=stored,
             yaml_file=entry,
-            id_column=id_column,
+            id_column=table.id_column,
             rater_columns=rater_columns,
-            blank="empty" if is_blank_empty else "not_recorded",
+            long=table.long,
+            blank="empty" if table.is_blank_empty else "not_recorded",
+            facts=table.facts,
+            title=f"Responses of {file.name}",
         )
-        _write(file, stored, entry, text)
+        _write(table.file, stored, entry, text)
         try:
             after = load_catalogue(settings)
         except ValueError:
@@ -92,7 +124,25 @@ def import_responses(
             stored.unlink()
             raise
     gained = after.raters.height - before.raters.height, after.plan.height - before.plan.height
-    return Imported(stored, entry, *gained)
+    return Imported(stored, entry, *gained, notes=table.notes)
+
+
+@contextmanager
+def _as_table(given: _Table, log_fields: LogFields) -> Iterator[_Table]:
+    """Yield what is given, a log turned into a long file first."""
+    if not is_eval_log(given.file):
+        yield given
+        return
+    log = read_eval_log(given.file, log_fields)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "responses.csv"
+        write_long(log, path)
+        left_out = (
+            (log.n_failed, "samples ended in an error or were never answered; they count as not recorded"),
+            (log.n_repeated, "responses of later epochs or repeats were not taken"),
+        )
+        notes = tuple(f"{n:,} {what}" for n, what in left_out if n)
+        yield _Table(path, COLUMNS[0], LongColumns(*COLUMNS[1:]), True, facts_of(log), notes)
 
 
 def _write(file: Path, stored: Path, entry: Path, text: str) -> None:
