@@ -136,7 +136,7 @@ IRT_ITEMS = Table(
         _FIT_ID, _DATASET, _ITEM, _TESTLET, _count("n_observed", "Observed responses"),
         _count("n_right", "Right responses"), _float("b", "Difficulty"),
         _float("b_se", "Standard error of b, uncertainty of theta and u included, raters taken as independent"),
-        _float("b_se_by_model", "Standard error clustered by model, for Student t on n_models - 1; null for one model"),
+        _float("b_se_by_model", "Standard error clustered by model, for Student t on n_models - 1; null if extreme"),
         _EXTREME, _BIN, _WHY,
     ),
 )  # fmt: skip

@@ -24,7 +24,8 @@ class RobustErrors:
     Attributes
     ----------
     b_se
-        Standard error of each item, shape (n_items,); NaN for items without responses, or with one model.
+        Standard error of each item, shape (n_items,); NaN for items without responses, for extreme items (models that
+        all agree show no spread, and an error near 0 would be a fiction), and with one model.
     n_models
         Clusters.
     critical
@@ -43,7 +44,8 @@ def cluster_robust_errors(
 
     At the mode the score of every theta and u is zero within its own model, so that a model's score is that of the
     items alone: the sum of its raters' residuals. The model's influence on all parameters is the inverse Hessian times
-    that score, less the mean over models.
+    that score, less the mean over models. The prior's share of the error is not in it; with few models, or items on
+    which they nearly agree, `testlet_facet` is the better answer.
 
     Parameters
     ----------
@@ -76,6 +78,7 @@ def cluster_robust_errors(
     variance = n_models / (n_models - 1) * np.sum(influence**2, axis=0)
     b_se = np.full(fit.b.size, np.nan)
     b_se[cells.order] = np.where(cells.n_item > 0, np.sqrt(variance), np.nan)
+    b_se[fit.is_extreme_item] = np.nan
     return RobustErrors(b_se, n_models, float(student.ppf(0.975, n_models - 1)))
 
 

@@ -110,7 +110,8 @@ def test_bins_without_the_raters_model_need_another_model() -> None:
 
 def test_errors_by_model_stand_beside_the_naive_ones(tables) -> None:
     items = tables.irt_items.join(tables.irt_fits.filter("is_primary").select("fit_id"), on="fit_id")
-    assert items["b_se_by_model"].null_count() == items["b"].null_count() == 0
+    assert items["b_se"].null_count() == 0
+    assert items["b_se_by_model"].null_count() == items["is_extreme"].sum()
     single = fit_dataset(simulated_cells(n_models=1, per_model=3), dataset="demo").irt_items
     assert single["b_se_by_model"].null_count() == single.height
 
