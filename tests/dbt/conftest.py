@@ -70,10 +70,10 @@ class SmallWarehouse:
                 key = {"load_id": load_id, "dataset": dataset, "item_id": item["item_id"]}
                 self.add("item_options", **key, option=option, option_text=f"option {option}")
 
-    def rater(self, rater_id: str, *, task: str = "grade", is_active: bool = True) -> None:
+    def rater(self, rater_id: str, *, task: str = "grade", is_active: bool = True, **values: Any) -> None:
         known = {"settings_hash": hash_of(rater_id), "settings": "{}", "engine": "recorded", "is_active": is_active}
         named = {"model": rater_id, "family": rater_id, "condition": "plain", "strategy": "plain"}
-        self.add("raters", rater_id=rater_id, task=task, **named, **known)
+        self.add("raters", rater_id=rater_id, task=task, **named | known | values)
 
     def say(
         self, dataset: str, rater_id: str, item_id: str, *texts: str | None, replicate: int = 0, **values: Any

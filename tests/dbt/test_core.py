@@ -1,5 +1,8 @@
 """What the core tables make of raw rows, and what a change of raw rows does to them."""
 
+import json
+import math
+
 import pytest
 
 CORE = ("run", "--select", "core", "--quiet")
@@ -10,9 +13,10 @@ def parsed(warehouse):
     return set(warehouse.query("select attempt_id, parser_version, scheme_hash from core.parsed_answers"))
 
 
-def cells(warehouse, dataset):
+def cells(warehouse, dataset, rater="reader"):
     return warehouse.query(
-        f"select item_id, status, is_correct from core.response_matrix where dataset = '{dataset}' order by item_id"
+        "select item_id, status, is_correct from core.response_matrix "
+        f"where dataset = '{dataset}' and rater_id = '{rater}' order by item_id"
     )
 
 
@@ -53,6 +57,13 @@ def house(new_warehouse):
     warehouse.dataset("mcq", "choice", [key, key | {"item_id": "m2"}])
     warehouse.say("mcq", "guesser", "m1", "Discrimination: 0.35")
     warehouse.say("mcq", "guesser", "m2", "Discrimination: 1.2")
+    warehouse.rater("turner", task="answer", option_rotation=1)
+    warehouse.dataset("turned", "choice", [key, key | {"item_id": "m2"}])
+    shown = {option: math.log(share) for option, share in {"B": 0.1, "C": 0.7, "A": 0.2}.items()}
+    warehouse.say("turned", "turner", "m1", "Answer: C", option_logprobs=json.dumps(shown))
+    warehouse.say("turned", "turner", "m2", "Answer: A")
+    warehouse.rater("decider", template_version="decisions/1")
+    warehouse.say("ids", "decider", "7", "Relevance: yes\nCorrectness: **No**\nContradiction: maybe\nLabel: incorrect")
     warehouse.write()
     warehouse.dbt("run", "--select", "staging", "core", "--quiet")
     return warehouse
@@ -100,6 +111,22 @@ def test_predictions_have_their_own_range_and_are_no_cells(house):
                        "where dataset = 'mcq' order by item_id")  # fmt: skip
     assert rows == [(0.35, None, "ok", None), (None, None, "invalid", "out_of_range")]
     assert cells(house, "mcq") == []
+
+
+def test_a_letter_is_read_as_the_option_that_was_shown_under_it(house):
+    # moved on by one: A shows D's text, B shows A's, C shows B's
+    answers = house.query("select answer_choice from core.responses where dataset = 'turned' order by item_id")
+    assert answers == [("B",), ("D",)]
+    assert cells(house, "turned", "turner") == [("m1", "ok", 1), ("m2", "ok", 0)]
+    found = house.query("select option, probability from core.option_probabilities order by option")
+    assert dict(found) == pytest.approx({"A": 0.1, "B": 0.7, "D": 0.2})
+
+
+def test_decisions_before_the_label_are_kept_apart_from_it(house):
+    found = house.query("select step, answer from core.sub_answers order by position")
+    steps = ["relevance", "correctness", "contradiction", "completeness"]
+    assert found == list(zip(steps, ["yes", "no", None, None], strict=True))
+    assert house.query("select answer_label from core.responses where rater_id = 'decider'") == [("incorrect",)]
 
 
 def test_every_rater_ever_seen_stays_known(house):

@@ -29,7 +29,10 @@ responses as (
         coalesce(answers.status, 'not_asked') as status,
         answers.status_reason,
         case when answers.kind = 'label' then answers.answer end as answer_label,
-        case when answers.kind = 'choice' then answers.answer end as answer_choice,
+        case
+            when answers.kind = 'choice'
+                then {{ own_option('answers.answer', 'schemes.options', 'raters.option_rotation') }}
+        end as answer_choice,
         case
             when answers.kind = 'score' then cast(answers.answer as double)
         end as answer_score,
@@ -54,6 +57,10 @@ responses as (
         on current_attempts.attempt_id = attempts.attempt_id
     left join current_answers as answers
         on attempts.attempt_id = answers.attempt_id and attempts.scheme_hash = answers.scheme_hash
+    left join {{ ref('response_schemes') }} as schemes
+        on attempts.scheme_hash = schemes.scheme_hash
+    left join {{ ref('raters') }} as raters
+        on requests.rater_id = raters.rater_id
 )
 
 select * from responses
