@@ -23,6 +23,10 @@ from inference.sources.recorded import check_items
 __all__ = ["RaterConflictError", "check_bound", "plan_requests", "rater_rows", "to_ask"]
 
 
+_text = json.JSONEncoder(ensure_ascii=False).encode
+"""Writes one text as canonical JSON does, without building an encoder for each of a million."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """One rater asked about one data set so many times."""
@@ -134,9 +138,9 @@ def _asked_contents(
     for item_hash, testlet_id, stratum, key in tested.select(
         "item_hash", "testlet_id", "stratum", "answer_key"
     ).iter_rows():
-        seen = json.dumps(exemplars.hash_for(testlet_id, stratum))
+        seen = _text(exemplars.hash_for(testlet_id, stratum))
         # a key is part of the content only where it is shown
-        shown_key = f",{json.dumps(key)}" if is_prediction else ""
+        shown_key = f",{_text(key)}" if is_prediction else ""
         contents.append(hashlib.sha256(f'{before},"{item_hash}",{seen}{shown_key}]'.encode()).hexdigest())
     return contents
 
@@ -147,8 +151,7 @@ def _recorded_contents(wanted: _Wanted, items: pl.DataFrame, item_ids: Sequence[
     head = [wanted.rater.row.settings_hash, spec.collection, spec.table.file.rsplit("/", 1)[-1], recorded.column]
     before = canonical_json(head)[:-1]
     cells = (
-        json.dumps(recorded.cells.get(item_id), ensure_ascii=False)
-        + (',"length"' if item_id in recorded.cut_off else "")
+        _text(recorded.cells.get(item_id)) + (',"length"' if item_id in recorded.cut_off else "")
         for item_id in item_ids
     )
     return [hashlib.sha256(f"{before},{cell}]".encode()).hexdigest() for cell in cells]
@@ -159,9 +162,7 @@ def _frame(wanted: _Wanted, replicate: int, item_ids: pl.Series, contents: list[
     rater_id = wanted.rater.row.rater_id
     before = canonical_json([rater_id, wanted.dataset])[:-1]
     request_ids = [
-        hashlib.sha256(
-            f'{before},{json.dumps(item_id, ensure_ascii=False)},{replicate},"{content}"]'.encode()
-        ).hexdigest()
+        hashlib.sha256(f'{before},{_text(item_id)},{replicate},"{content}"]'.encode()).hexdigest()
         for item_id, content in zip(item_ids, contents, strict=True)
     ]
     return (

@@ -1,7 +1,7 @@
 """The registry: label sets, banks, models, recorded responses and studies, as YAML that people edit.
 
-This folder holds the entries shipped with the project and the code that reads them; ``README.md`` says how to write one.
-An installation may add entries in a folder of its own with the same layout.
+This folder holds the entries shipped with the project and the code that reads them; ``README.md`` says how to write
+one. An installation may add entries in a folder of its own with the same layout.
 """
 
 from inference.registry.bank_specs import BankSpec, DatasetSpec, LabelSetSpec
