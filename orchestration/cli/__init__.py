@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from orchestration.cli import export, inout, look, plot, work
+from orchestration.cli import add_model, doctor, export, inout, look, plot, work
 from orchestration.cli.errors import is_user_error
 
 app = typer.Typer(
@@ -28,6 +28,8 @@ COMMANDS = (
     inout.import_responses,
     export.export,
     plot.plot,
+    add_model.add_model,
+    doctor.doctor,
 )
 for command in COMMANDS:
     app.command()(command)
