@@ -43,3 +43,5 @@ docs: $(READY) ## Build the pages of dbt's documentation
 
 bench: $(READY) ## Measure seconds and memory of the first, second, one-rater and forced run
 	$(BIN)/python benchmarks/runs.py
+
+-include make/*.mk

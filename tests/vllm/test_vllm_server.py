@@ -22,6 +22,7 @@ from inference.registry import ModelSpec, load_registry
 pytestmark = pytest.mark.vllm
 
 SECONDS_TO_START = 300
+SERVING = ["--served-model-name", "tiny", "--dtype", "float32", "--max-model-len", "256", "--enforce-eager", "--model"]
 MODEL = """
 tiny:
   title: Tiny behind a server
@@ -44,12 +45,11 @@ def address(chat_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    listening = ["--host", "127.0.0.1", "--port", str(port), "--logprobs-mode", "processed_logprobs"]
     log = tmp_path_factory.mktemp("server") / "log"
     with log.open("wb") as stream:
         server = subprocess.Popen(
-            [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(chat_model)]
-            + ["--served-model-name", "tiny", "--host", "127.0.0.1", "--port", str(port), "--dtype", "float32"]
-            + ["--max-model-len", "256", "--enforce-eager", "--logprobs-mode", "processed_logprobs"],
+            [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *SERVING, str(chat_model), *listening],
             stdout=stream,
             stderr=stream,
             start_new_session=True,
@@ -83,10 +83,8 @@ def served(address: str, tmp_path_factory: pytest.TempPathFactory) -> ModelSpec:
     return registry.models["tiny"]
 
 
-def test_a_real_server_keeps_the_contract(served, request_of, tmp_path):
+def test_a_real_server_keeps_the_contract(served, request_of):
     """Matched by id, too long harms no other, choice inside the set with its distribution, pattern, stop and length."""
-    folder = tmp_path / "models"
-    folder.mkdir()
     raters = resolve_raters(load_registry([served.yaml.parent.parent], None))
 
     def of(request_id, condition, text):
@@ -118,9 +116,8 @@ def test_run_batch_answers_the_files_that_the_batch_engine_writes(chat_model, re
     """The JSONL is what vLLM's own run-batch reads; results come back by custom_id."""
     from inference.engines.batch import BatchEngine
 
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.run_batch", "-i", "{input}", "-o", "{output}"]
-    command += ["--model", str(chat_model), "--served-model-name", "tiny", "--dtype", "float32"]
-    command += ["--max-model-len", "256", "--enforce-eager"]
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.run_batch", *SERVING, str(chat_model)]
+    command += ["-i", "{input}", "-o", "{output}"]
     text = MODEL.format(url="http://unused").replace("engine: openai", "engine: batch")
     lines = [line for line in text.splitlines() if "runtime:" not in line]
     lines.insert(8, f"  runtime: {{command: {json.dumps(command)}}}")
