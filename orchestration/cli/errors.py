@@ -7,6 +7,7 @@ def is_user_error(error: Exception) -> bool:
 
     from inference.landing import ChunkError
     from inference.planning import RaterConflictError
+    from inference.prompts import TemplateError
     from inference.registry import RegistryError
     from inference.sources import SourceError
     from orchestration.generations import MixedGenerationsError
@@ -20,6 +21,7 @@ def is_user_error(error: Exception) -> bool:
         RegistryError
         | SourceError
         | ChunkError
+        | TemplateError
         | RaterConflictError
         | MixedGenerationsError
         | LockHeldError
