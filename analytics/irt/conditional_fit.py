@@ -9,7 +9,7 @@ import numpy as np
 
 from analytics.irt.ability import score_abilities
 from analytics.irt.conditional import fit_conditional
-from analytics.irt.design import components
+from analytics.irt.design import Finding, components
 from analytics.irt.fit_result import Center, IrtFit
 from analytics.irt.fitting import select
 from analytics.irt.items import ItemParameters, ResponseFamily
@@ -17,6 +17,12 @@ from analytics.irt.model_spec import MarginalOptions
 from analytics.irt.reporting import expander, item_reasons
 from analytics.irt.responses import Responses
 
+MOST_WITH_ERRORS = 300  # thresholds; the curvature takes two passes each
+LONG = Finding(
+    "information",
+    (),
+    f"no standard errors for a conditional fit of more than {MOST_WITH_ERRORS} thresholds; the marginal fit has them",
+)
 FARTHEST = 25.0  # a threshold this many logits out has no finite estimate
 
 
@@ -40,10 +46,11 @@ def fit_by_condition(
             "cannot compare them; fit the blocks apart, or use method='marginal'"
         )
     n_categories = np.array([len(scores[j]) for j in kept], dtype=np.int64)
+    is_long = int((n_categories - 1).sum()) > MOST_WITH_ERRORS
     found = fit_conditional(
         data,
         n_categories,
-        has_errors=options.se_method != "none",
+        has_errors=options.se_method != "none" and not is_long,
         tolerance=options.tolerance,
         max_iterations=options.max_iterations,
     )
@@ -93,5 +100,5 @@ def fit_by_condition(
         theta_se=abilities.theta_se,
         person_reason=abilities.reason,
         ability_method="wle",
-        findings=selection.findings,
+        findings=selection.findings + ((LONG,) if is_long and options.se_method != "none" else ()),
     )

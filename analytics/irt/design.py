@@ -22,6 +22,7 @@ FindingKind = Literal[
     "extreme_persons",
     "duplicate_persons",
     "disconnected",
+    "few_persons",
     "boundary",
     "information",
 ]

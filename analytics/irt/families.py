@@ -51,12 +51,13 @@ def logistic_tables(x: FloatArray, nodes: FloatArray, _: IntArray) -> tuple[Floa
     if x.shape[1] == 2:
         slopes[:, 0, :, 1], slopes[:, 1, :, 1] = -p, 1 - p
     else:
-        c = expit(x[:, 2:3])
-        correct = c + (1 - c) * p
-        logs[:, 0] += np.log1p(-c)
-        logs[:, 1] = np.log(correct)
-        slopes[:, 0, :, 1], slopes[:, 1, :, 1] = -p, (1 - c) * p * (1 - p) / correct
-        slopes[:, 0, :, 2], slopes[:, 1, :, 2] = -c, c * (1 - c) * (1 - p) / correct
+        c, log_c, log_rest = expit(x[:, 2:3]), log_expit(x[:, 2:3]), log_expit(-x[:, 2:3])
+        log_q, log_p = logs[:, 0].copy(), logs[:, 1].copy()
+        logs[:, 0] += log_rest
+        logs[:, 1] = np.logaddexp(log_c, log_rest + log_p)
+        share = np.exp(log_rest + log_q - logs[:, 1])  # (1 - c)(1 - p) / P, by logarithms: c may come close to 1
+        slopes[:, 0, :, 1], slopes[:, 1, :, 1] = -p, share * p
+        slopes[:, 0, :, 2], slopes[:, 1, :, 2] = -c, share * c
     slopes[..., 0] = slopes[..., 1] * nodes
     return logs, slopes
 

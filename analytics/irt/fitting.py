@@ -13,10 +13,10 @@ from analytics.irt.expectation import Rows, expect, posterior_moments, prepare_r
 from analytics.irt.families import parameters_in_use
 from analytics.irt.fit_result import IrtFit
 from analytics.irt.items import category_probabilities
-from analytics.irt.marginal import Pass, Problem, Solution, maximise
+from analytics.irt.marginal import STEEPEST, Pass, Problem, Solution, maximise
 from analytics.irt.model_spec import MarginalOptions, ModelSpec, Selection
 from analytics.irt.quadrature import Quadrature, gauss_hermite, normal_grid, step_for
-from analytics.irt.reporting import STEEPEST, Estimates, report
+from analytics.irt.reporting import Estimates, report
 from analytics.irt.responses import FloatArray, IntArray, Responses, recode_categories
 from analytics.irt.standard_errors import readable, standard_errors
 

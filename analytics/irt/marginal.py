@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import expit, log_expit
 
 from analytics.irt.expectation import Expectation
 from analytics.irt.families import Family, parameters_in_use
@@ -20,6 +21,8 @@ from analytics.irt.responses import FloatArray, IntArray
 
 SlopeRole = Literal["free", "common", "fixed"]
 """A slope per item, one for all items, or the starting value kept."""
+
+STEEPEST = 20.0  # a slope this steep sorts persons like a step: the likelihood has no finite maximum
 
 Pass = Callable[[FloatArray, Quadrature], Expectation]
 """The E step: log category probabilities in, log-likelihood and expected counts out."""
@@ -149,12 +152,17 @@ def maximise(problem: Problem, run: Pass, quadrature: Quadrature, tolerance: flo
         last.update(log_likelihood=log_likelihood, log_posterior=log_posterior)
         return -log_posterior, -coordinates.to_gradient(gradient)
 
+    def stop_without_maximum(y: FloatArray) -> None:
+        if np.abs(coordinates.to_parameters(y)[:, 0]).max() > STEEPEST:
+            raise StopIteration
+
     size = coordinates.factors.shape[0] * coordinates.factors.shape[1] + (problem.slope == "common")
     found = minimize(
         negative,
         np.zeros(size),
         jac=True,
         method="L-BFGS-B",
+        callback=stop_without_maximum,
         options={"maxcor": 30, "gtol": tolerance, "ftol": 0.0, "maxiter": max_iterations, "maxfun": 3 * max_iterations},
     )
     _, by_y = negative(found.x)
@@ -195,8 +203,8 @@ def _prior(problem: Problem, x: FloatArray) -> tuple[float, FloatArray]:
     if problem.lower_prior is None:
         return 0.0, np.zeros(0)
     alpha, beta = problem.lower_prior
-    c = 1 / (1 + np.exp(-x[:, 2]))
-    density = (alpha - 1) * np.log(c) + (beta - 1) * np.log1p(-c)
+    c = expit(x[:, 2])
+    density = (alpha - 1) * log_expit(x[:, 2]) + (beta - 1) * log_expit(-x[:, 2])
     return float(density.sum()), (alpha - 1) * (1 - c) - (beta - 1) * c
 
 
@@ -205,6 +213,6 @@ def prior_curvature(problem: Problem, x: FloatArray) -> FloatArray:
     curvature = np.zeros_like(x)
     if problem.lower_prior is not None:
         alpha, beta = problem.lower_prior
-        c = 1 / (1 + np.exp(-x[:, 2]))
+        c = expit(x[:, 2])
         curvature[:, 2] = (alpha + beta - 2) * c * (1 - c)
     return curvature

@@ -11,12 +11,12 @@ import numpy as np
 from analytics.irt.design import Finding
 from analytics.irt.fit_result import IrtFit
 from analytics.irt.items import ItemParameters
-from analytics.irt.marginal import Solution
+from analytics.irt.marginal import STEEPEST, Solution
 from analytics.irt.model_spec import MarginalOptions, ModelSpec, Selection
 from analytics.irt.responses import FloatArray, IntArray, Responses
 from analytics.irt.standard_errors import LOWER_BOUNDARY
 
-STEEPEST = 20.0  # a slope this steep sorts persons like a step: the likelihood has no finite maximum
+FEWEST_FOR_SLOPES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,9 @@ def report(
     has_maximum = bool(np.abs(solution.x[:, 0]).max() <= STEEPEST)
     is_converged = has_maximum and solution.gradient_norm <= max(10 * options.search_tolerance, 1e-4)
     message = (
-        f"gradient {solution.gradient_norm:.2g} standard errors from 0" if has_maximum else "a slope has no maximum"
+        f"gradient {solution.gradient_norm:.2g} standard errors from 0"
+        if has_maximum
+        else "a slope has no finite maximum"
     )
     rows_of = expander(len(responses.item_ids), kept)
     return IrtFit(
@@ -116,13 +118,20 @@ def _fit_findings(
         if names:
             said = f"lower asymptote of {len(names)} item(s) at its boundary, 0: no standard error for it"
             found.append(Finding("boundary", names, said))
+    n_persons = int(np.count_nonzero(responses.answered))
+    if spec.slope == "free" and responses.weights.sum() < FEWEST_FOR_SLOPES:
+        said = (
+            f"{n_persons} persons, fewer than {FEWEST_FOR_SLOPES}, are few for a slope per item: prefer the Rasch model"
+        )
+        found.append(Finding("few_persons", (), said))
     steep = np.flatnonzero(np.abs(solution.x[:, 0]) > STEEPEST)
     if len(steep):
         names = tuple(responses.item_ids[kept[j]] for j in steep)
         said = f"slope of {len(names)} item(s) ({', '.join(names[:5])}) beyond {STEEPEST:g}: no finite maximum"
         found.append(Finding("boundary", names, said))
     if not has_errors:
-        said = "the information matrix is not positive definite: no standard errors"
+        why = "is not that of a maximum" if len(steep) else "is not positive definite"
+        said = f"the information matrix {why}: no standard errors"
         found.append(Finding("information", (), said))
     return tuple(found)
 

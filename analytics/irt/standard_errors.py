@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from analytics.irt.expectation import Rows
 from analytics.irt.families import Family
 from analytics.irt.items import ItemParameters
-from analytics.irt.marginal import Problem, Solution
+from analytics.irt.marginal import STEEPEST, Problem, Solution
 from analytics.irt.model_spec import ModelSpec
 from analytics.irt.observed_information import SeMethod, information, inverse_information
 from analytics.irt.quadrature import Quadrature
@@ -49,6 +49,8 @@ def standard_errors(
     missing = np.full((n_items, width + (1 if not spec.has_lower else 0)), np.nan)
     if method == "none":
         return missing, float("nan"), True
+    if np.abs(x[:, 0]).max() > STEEPEST:
+        return missing, float("nan"), False
     matrix, spread = information(problem, rows, quadrature, x, method)
     known = np.zeros(matrix.shape[0], dtype=bool)
     if spec.has_lower:

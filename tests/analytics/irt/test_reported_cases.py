@@ -138,6 +138,14 @@ def test_an_unused_category_is_reported_and_everything_stays_finite(fit_model, r
     assert np.isfinite(four.log_likelihood)
 
 
+def test_too_few_persons_for_slopes_and_a_slope_without_a_maximum_are_said() -> None:
+    values = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 0, 0, 1], [0, 0, 0, 1], [1, 1, 1, 1], [0, 0, 0, 0]])
+    fit = fit_logistic(responses_from_matrix(values))
+    assert {"few_persons", "boundary"} <= {finding.kind for finding in fit.findings}
+    assert not fit.is_converged
+    assert "no finite maximum" in fit.message
+
+
 def test_a_repeated_rater_is_named(rng: np.random.Generator) -> None:
     values = some_binary(rng, n=4, items=80)
     twin = np.vstack([values, values[1]])
