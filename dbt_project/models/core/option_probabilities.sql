@@ -8,7 +8,7 @@ with distributions as (
         schemes.options,
         raters.option_rotation,
         unnest(
-            map_entries(cast(cast(attempts.option_logprobs as json) as map(varchar, double)))
+            map_entries(cast(cast(attempts.option_logprobs as json) as map (varchar, double)))
         ) as shown
     from {{ ref('responses') }} as responses
     inner join {{ ref('attempts') }} as attempts using (attempt_id)

@@ -31,6 +31,7 @@ item_quality as (
         classical.item_rest_r,
         difficulties.b,
         difficulties.b_se,
+        difficulties.b_se_by_model,
         difficulties.difficulty_bin,
         concat_ws(
             ',',
