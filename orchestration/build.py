@@ -21,13 +21,14 @@ from orchestration.assets.dbt import dbt_step
 from orchestration.assets.psychometrics import TABLE_KEYS, psychometrics
 from orchestration.assets.published import published_assets
 from orchestration.assets.raw import ask_model_job, raw_mirror, raw_responses
+from orchestration.checks import statistical_checks
 from orchestration.dbt import dbt_executable, environment, prepared_manifest
 from orchestration.house import House
+from orchestration.requests import REFRESH_JOB
 from orchestration.resources import locked_house
+from orchestration.schedules import nightly
+from orchestration.sensors import plan_sensor
 from orchestration.settings import DBT_PROJECT_DIR
-
-REFRESH_JOB = "refresh"
-ASK_JOB = "ask_model"
 
 
 def dbt_resource(house: House) -> DbtCliResource:
@@ -70,7 +71,10 @@ def build_definitions(house: House, manifest: Path | None = None) -> Definitions
     )
     return Definitions(
         assets=assets,
+        asset_checks=[statistical_checks()],
         jobs=[refresh, ask_model_job],
+        sensors=[plan_sensor([refresh, ask_model_job])],
+        schedules=[nightly(ask_model_job)],
         resources={
             "house": ResourceDefinition.hardcoded_resource(house),
             "locked_house": locked_house,

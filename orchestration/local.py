@@ -16,9 +16,10 @@ import polars as pl
 from dagster import DagsterInstance, Definitions, ExecuteInProcessResult
 from dagster._core.execution.plan.objects import StepFailureData
 
-from orchestration.build import ASK_JOB, REFRESH_JOB, build_definitions
+from orchestration.build import build_definitions
 from orchestration.house import House, load_catalogue, raters_by_model
 from orchestration.partitions import sync_partitions
+from orchestration.requests import ASK_JOB, REFRESH_JOB, ask_configuration
 from orchestration.settings import Settings
 
 DAGSTER_YAML = """\
@@ -40,6 +41,8 @@ class LocalRun:
     """Requests asked."""
     failures: tuple[str, ...]
     """One line per model or step that failed."""
+    warnings: tuple[str, ...]
+    """One line per statistical check that found something."""
     seconds: Mapping[str, float]
     """Wall-clock seconds per step."""
 
@@ -83,6 +86,13 @@ def _message(failure: StepFailureData) -> str:
     return message.split(DBT_ERRORS)[-1].strip()
 
 
+def _warnings(result: ExecuteInProcessResult) -> Iterator[str]:
+    """Yield what the statistical checks found; failing dbt tests fail their step and are named there."""
+    for check in result.get_asset_check_evaluations():
+        if not check.passed and check.description:
+            yield f"{check.asset_key.to_user_string()}, {check.check_name}: {check.description}"
+
+
 def _execute(
     definitions: Definitions, job: str, instance: DagsterInstance, configuration: Mapping[str, Any]
 ) -> ExecuteInProcessResult:
@@ -112,10 +122,11 @@ def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
         seconds["prepare"] = time.monotonic() - started
         for model, rater_ids in raters_by_model(requests, catalogue.raters).items():
             started = time.monotonic()
-            configuration = {"ops": {"ask_model": {"config": {"rater_ids": rater_ids}}}}
-            failures += _failure_lines(_execute(definitions, ASK_JOB, instance, configuration))
+            done = _execute(definitions, ASK_JOB, instance, ask_configuration(rater_ids))
+            failures += _failure_lines(done)
             seconds[f"ask {model}"] = time.monotonic() - started
         started = time.monotonic()
-        failures += _failure_lines(_execute(definitions, REFRESH_JOB, instance, {}))
+        done = _execute(definitions, REFRESH_JOB, instance, {})
+        failures += _failure_lines(done)
         seconds["refresh"] = time.monotonic() - started
-    return LocalRun(requests.height, tuple(failures), seconds)
+    return LocalRun(requests.height, tuple(failures), tuple(_warnings(done)), seconds)

@@ -43,6 +43,8 @@ def after_run(settings: Settings, registry: Registry, done: "LocalRun", seconds:
     show.steps(done.seconds)
     _unavailable(registry)
     show.failures(done.failures)
+    for warning in done.warnings:
+        show.say(f"check: {warning}")
     if settings.analyst.exists():
         show.table(reading.asked_landed_parsed(settings), title="\nresponses")
         show.table(reading.leaderboard_top(settings), title="\nleaderboard, by theta")

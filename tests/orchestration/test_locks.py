@@ -35,9 +35,9 @@ def holder(tmp_path: Path) -> "subprocess.Popen[str]":
 
 
 def test_a_held_rater_is_refused_by_name_with_its_holder(tmp_path: Path, holder: "subprocess.Popen[str]") -> None:
-    with pytest.raises(LockHeldError, match=f"locked by PID {holder.pid} .*run again") as caught:
-        with hold_raters(tmp_path, ["another", RATER]):
-            pass
+    message = f"locked by PID {holder.pid} .*run again"
+    with pytest.raises(LockHeldError, match=message) as caught, hold_raters(tmp_path, ["another", RATER]):
+        pass
     assert str(caught.value).startswith(f"rater {RATER}: ")
     assert list(held_locks(tmp_path)) == [f"rater {RATER}"]
 

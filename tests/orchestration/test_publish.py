@@ -106,7 +106,7 @@ def test_layers_of_two_refreshes_are_not_published_together(tmp_path: Path, ware
     with connect(warehouse) as connection:
         generations.begin(connection, "later", 0)
         generations.record(connection, "core")
-        with pytest.raises(MixedGenerationsError, match="psychometrics was built in refresh None.*--force"):
+        with pytest.raises(MixedGenerationsError, match=r"psychometrics was built in refresh None.*--force"):
             generations.record(connection, "marts")
     with pytest.raises(MixedGenerationsError):
         publish_analyst(warehouse, target)

@@ -81,7 +81,9 @@ def test_a_truncated_chunk_is_named(refused: Refused, house: House) -> None:
 def test_a_locked_warehouse_names_its_holder(
     refused: Refused, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orchestration.warehouse.connect.__wrapped__.__kwdefaults__", {"read_only": False, "wait_seconds": 0.2})
+    monkeypatch.setattr(
+        "orchestration.warehouse.connect.__wrapped__.__kwdefaults__", {"read_only": False, "wait_seconds": 0.2}
+    )
     settings.home.mkdir()
     with held_by_another_process(settings.warehouse, 60) as holder:
         line = refused("run")
@@ -110,7 +112,13 @@ def predictions(folder: Path, ids: tuple[str, ...], header: str = "id,mine|v1") 
     ],
 )
 def test_a_prediction_file_that_does_not_fit_leaves_nothing(
-    refused: Refused, settings: Settings, tmp_path: Path, ids: tuple[str, ...], header: str, dataset: str, complaint: list[str]
+    refused: Refused,
+    settings: Settings,
+    tmp_path: Path,
+    ids: tuple[str, ...],
+    header: str,
+    dataset: str,
+    complaint: list[str],
 ) -> None:
     line = refused("import-responses", str(predictions(tmp_path, ids, header)), "--dataset", dataset)
     assert all(part in line for part in complaint), line

@@ -118,5 +118,5 @@ def test_an_engine_that_stops_is_reported_and_asked_again(house: House, monkeypa
 
 
 def test_settings_name_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(NotADirectoryError, match="THETAHOUSE_REGISTRY=.*no such folder; unset it"):
+    with pytest.raises(NotADirectoryError, match=r"THETAHOUSE_REGISTRY=.*no such folder; unset it"):
         load_settings({"THETAHOUSE_REGISTRY": str(tmp_path / "nowhere")})

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from inference.landing import chunk_files
@@ -41,7 +42,7 @@ print("ready", flush=True)
 for ids in house.raters_by_model(house.requests_to_ask(it), raters).values():
     house.ask_raters(it, ids)
 """
-ROWS = "select request_id, attempt, attempt_id, rater_id, item_id, text, finish_reason from raw.responses order by attempt_id"
+ROWS = "select attempt_id, request_id, attempt, rater_id, item_id, text from raw.responses order by attempt_id"
 
 
 def enlarge(registry: Path) -> None:
@@ -66,9 +67,7 @@ def asks(settings: Settings, log: Path) -> "subprocess.Popen[str]":
 
 
 def landed_requests(settings: Settings) -> set[str]:
-    """Requests whose attempts lie in whole chunks."""
-    import polars as pl
-
+    """Return the requests whose attempts lie in whole chunks."""
     return {r for file in chunk_files(settings.landing) for r in pl.read_parquet(file)["request_id"]}
 
 

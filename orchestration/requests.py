@@ -1,0 +1,47 @@
+"""Which runs the installation needs now: one per model that lacks something, and a refresh where anything has changed.
+
+Compares plan with landed, never partition colours. Sensor and schedule turn the answer into Dagster's runs.
+"""
+
+from collections.abc import Iterator
+
+from dagster import RunRequest
+
+from inference.identity import hash_of
+from orchestration import freshness
+from orchestration.house import House, load_catalogue, raters_by_model, requests_to_ask
+
+ASK_JOB = "ask_model"
+REFRESH_JOB = "refresh"
+MODEL_TAG = "thetahouse/model"
+
+
+def ask_configuration(rater_ids: list[str]) -> dict[str, object]:
+    """Return the run configuration of ``ask_model`` for some raters."""
+    return {"ops": {"ask_model": {"config": {"rater_ids": rater_ids}}}}
+
+
+def ask_runs(house: House, *, key: str = "") -> Iterator[RunRequest]:
+    """Yield one run per model that lacks something.
+
+    The run key is made of what is lacking: what has failed for good is not asked again and again, but once more when
+    its entry or its items change, or under another `key`.
+    """
+    requests = requests_to_ask(house)
+    for model, rater_ids in raters_by_model(requests, load_catalogue(house.settings).raters).items():
+        lacking = sorted(requests.filter(requests["rater_id"].is_in(rater_ids))["request_id"])
+        yield RunRequest(
+            run_key=hash_of([key, model, lacking]),
+            job_name=ASK_JOB,
+            run_config=ask_configuration(rater_ids),
+            tags={MODEL_TAG: model.replace(" ", "_")[:60]},
+        )
+
+
+def refresh_run(house: House) -> RunRequest | None:
+    """Return the refresh that is due, or None where the published files hold everything that has landed."""
+    fingerprint = freshness.journal_fingerprint(load_catalogue(house.settings).registry, house.settings)
+    last = freshness.last_refresh(house.settings)
+    if last is not None and last.fingerprint == fingerprint:
+        return None
+    return RunRequest(run_key=fingerprint, job_name=REFRESH_JOB)

@@ -1,0 +1,93 @@
+"""The sensor: one run per model that lacks something, then one refresh, and nobody is held up."""
+
+from pathlib import Path
+
+import pytest
+from dagster import DagsterInstance, DagsterRunStatus, RunRequest, SensorResult, SkipReason, build_sensor_context
+from dagster._core.test_utils import create_run_for_test
+
+from orchestration.house import House, load_catalogue
+from orchestration.partitions import RATERS, partition_of, rater_of, sync_partitions
+from orchestration.requests import ask_runs, refresh_run
+from orchestration.sensors import _evaluate
+from tests.orchestration.house.tiny import ask_all, edit
+
+
+def tick(house: House, instance: DagsterInstance) -> list[RunRequest] | str:
+    """Evaluate the sensor once; remember what it launched, as the daemon does."""
+    with build_sensor_context(instance=instance) as context:
+        result = _evaluate(context, house)
+    if isinstance(result, SkipReason):
+        return str(result.skip_message)
+    assert isinstance(result, SensorResult)
+    requests = list(result.run_requests or [])
+    for request in requests:
+        create_run_for_test(instance, job_name=str(request.job_name), tags={"dagster/run_key": str(request.run_key)})
+    return requests
+
+
+def finish_runs(instance: DagsterInstance) -> None:
+    for run in instance.get_runs():
+        instance.delete_run(run.run_id)
+        create_run_for_test(instance, job_name=run.job_name, tags=run.tags, status=DagsterRunStatus.FAILURE)
+
+
+def test_one_run_per_model_covers_its_raters_then_one_refresh(house: House) -> None:
+    with DagsterInstance.ephemeral() as instance:
+        first = tick(house, instance)
+        assert [(r.job_name, r.run_config["ops"]["ask_model"]["config"]["rater_ids"]) for r in first] == [
+            ("ask_model", ["m|a", "m|b"]),
+            ("ask_model", ["n|a", "n|b"]),
+        ]
+        assert tick(house, instance) == "models are being asked"
+        ask_all(house)
+        finish_runs(instance)
+        assert [r.job_name for r in tick(house, instance)] == ["refresh"]
+        assert tick(house, instance) == "a refresh is running"
+
+
+def test_what_failed_for_good_is_not_launched_again_and_holds_no_refresh_up(house: House) -> None:
+    with DagsterInstance.ephemeral() as instance:
+        tick(house, instance)
+        finish_runs(instance)  # both runs have failed: nothing has landed
+        assert [r.job_name for r in tick(house, instance)] == ["refresh"]
+
+
+def test_a_changed_entry_is_asked_again(house: House, registry: Path) -> None:
+    with DagsterInstance.ephemeral() as instance:
+        tick(house, instance)
+        finish_runs(instance)
+        edit(registry / "recorded/grades.csv", '"007",right', '"007",wrong')
+        assert [r.job_name for r in tick(house, instance)] == ["ask_model"]
+
+
+def test_every_night_has_run_keys_of_its_own(house: House) -> None:
+    tonight, tomorrow = ({run.run_key for run in ask_runs(house, key=night)} for night in ("1", "2"))
+    assert len(tonight) == len(tomorrow) == 2
+    assert not tonight & tomorrow
+
+
+def test_a_refresh_is_due_until_it_is_published(house: House) -> None:
+    due = refresh_run(house)
+    assert due is not None
+    assert refresh_run(house).run_key == due.run_key
+    ask_all(house)
+    assert refresh_run(house).run_key != due.run_key
+
+
+@pytest.mark.parametrize("rater_id", ["org/model-a|zero", "model, v2 (4-bit)|x", "m%7Ca|b", "m…\u00e9|~"])
+def test_partition_keys_lead_back_to_their_raters(rater_id: str) -> None:
+    key = partition_of(rater_id)
+    assert rater_of(key) == rater_id
+    with DagsterInstance.ephemeral() as instance:
+        sync_partitions(instance, [rater_id])
+        assert instance.get_dynamic_partitions(str(RATERS.name)) == [key]
+
+
+def test_partitions_follow_the_registry(house: House, registry: Path) -> None:
+    with DagsterInstance.ephemeral() as instance:
+        sync_partitions(instance, load_catalogue(house.settings).raters["rater_id"])
+        edit(registry / "recorded/grades.csv", "n|b", "n b")
+        sync_partitions(instance, load_catalogue(house.settings).raters["rater_id"])
+        keys = instance.get_dynamic_partitions(str(RATERS.name))
+        assert sorted(rater_of(key) for key in keys) == ["m|a", "m|b", "n|a"]
