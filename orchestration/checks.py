@@ -94,8 +94,8 @@ CHECKS = (
         "where split = 'test' and coalesce(gold_label, answer_key) is not null group by all), "
         "majority as (select dataset, max(n) / sum(n) as share from golds group by dataset) "
         "select dataset || ': ' || rater_id || ' is right in ' || round(100 * accuracy, 1) "
-        "|| ' %, the majority label in ' || round(100 * share, 1) || ' %' from marts.leaderboard join majority using (dataset) where accuracy <= share "
-        "order by dataset, rater_id",
+        "|| ' %, the majority label in ' || round(100 * share, 1) || ' %' "
+        "from marts.leaderboard join majority using (dataset) where accuracy <= share order by dataset, rater_id",
     ),
 )
 
