@@ -68,10 +68,12 @@ def raw(settings: Settings, query: str) -> pl.DataFrame:
         return connection.execute(query).pl()
 
 
-def command_line(home: Path, registry: Path) -> Cli:
+def command_line(home: Path, registry: Path, data: Path | None = None) -> Cli:
     """Return a function that runs ``thetahouse`` with arguments in a process of its own."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("THETAHOUSE_", "DAGSTER_", "DBT_"))}
     environment |= {"THETAHOUSE_HOME": str(home), "THETAHOUSE_REGISTRY": str(registry), "OMP_NUM_THREADS": "1"}
+    if data is not None:
+        environment["THETAHOUSE_DATA"] = str(data)
 
     def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, "-c", "from orchestration.cli import main; main()", *arguments]
