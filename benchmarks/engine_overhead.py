@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from inference.asking import ask, models_to_ask
-from inference.engines.vllm import VllmEngine, _order
+from inference.engines.vllm import VllmEngine, order_of
 from inference.landing import Journal
 from inference.planning import plan_requests, to_ask
 from inference.registry import load_registry
@@ -61,7 +61,7 @@ def main(n_requests: int) -> None:
         rows = pl.concat([pl.read_parquet(path) for path in Path(scratch).rglob("*.parquet")])
         work = Path(scratch) / "work.json"
         prompts = [json.loads(messages) for messages in rows["messages"]]
-        work.write_text(json.dumps({"order": _order(model, cache), "prompts": prompts}))
+        work.write_text(json.dumps({"order": order_of(model, cache), "prompts": prompts}))
         done = subprocess.run(
             [sys.executable, __file__, "--bare", str(work)], capture_output=True, text=True, check=True
         )

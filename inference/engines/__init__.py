@@ -5,16 +5,25 @@ Each engine's heavy libraries are imported when it is opened, so that start-up s
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from inference.engines.base import Completion, Deferred, Engine, RenderedRequest, failed
 from inference.registry import ModelSpec, RecordedSpec, Registry
 from inference.sources import BankFrames
 
-__all__ = ["Completion", "Deferred", "Engine", "RenderedRequest", "failed", "open_engine"]
+__all__ = ["Completion", "Deferred", "Engine", "Place", "RenderedRequest", "failed", "open_engine"]
+
+
+Place = Literal["here", "ray"]
+"""Where a model runs: in a process of this machine, or on the actors of a Ray cluster. Recorded, never hashed."""
 
 
 def open_engine(
-    model: ModelSpec | RecordedSpec, registry: Registry, banks: Mapping[str, BankFrames], cache: Path
+    model: ModelSpec | RecordedSpec,
+    registry: Registry,
+    banks: Mapping[str, BankFrames],
+    cache: Path,
+    place: Place = "here",
 ) -> Engine:
     """Open the engine that a model's entry names.
 
@@ -26,6 +35,8 @@ def open_engine(
         Where local raters find what they learn from.
     cache
         Folder for fitted models and embeddings.
+    place
+        Where models of the engine ``vllm`` run; the others always run here.
     """
     if isinstance(model, RecordedSpec):
         from inference.engines.recorded import RecordedEngine
@@ -35,6 +46,10 @@ def open_engine(
         from inference.engines.baseline import BaselineEngine
 
         return BaselineEngine(registry, banks, cache)
+    if model.engine == "vllm" and place == "ray":
+        from inference.engines.ray import RayEngine
+
+        return RayEngine(model, cache)
     if model.engine == "vllm":
         from inference.engines.vllm import VllmEngine
 

@@ -59,7 +59,7 @@ class VllmEngine:
         self._name = model.name
         self._log = cache / "vllm" / f"{encode_file_name(model.name)}.log"
         self._log.parent.mkdir(parents=True, exist_ok=True)
-        self._process = _start(_order(model, cache), self._log)
+        self._process = _start(order_of(model, cache), self._log)
         ready = self._receive()["ready"]
         self.version: str = ready["version"]
         self.flags: Mapping[str, Any] = ready["flags"]
@@ -183,7 +183,7 @@ class _Feeder:
         self._pipe.flush()
 
 
-def _order(model: ModelSpec, cache: Path) -> dict[str, Any]:
+def order_of(model: ModelSpec, cache: Path) -> dict[str, Any]:
     """Describe the model to the worker; conditions differ only in what each job carries."""
     first = next(iter(model.conditions.values()))
     settings = read_settings("vllm", model.settings, first.settings)
