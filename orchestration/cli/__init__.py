@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from orchestration.cli import add_model, doctor, export, inout, look, plot, work
+from orchestration.cli import add_model, doctor, export, inout, look, plot, ui, work
 from orchestration.cli.errors import is_user_error
 
 app = typer.Typer(
@@ -19,6 +19,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 COMMANDS = (
+    ui.ui,
+    ui.docs,
     work.run,
     work.plan,
     work.publish,
