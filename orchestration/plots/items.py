@@ -60,10 +60,8 @@ def accuracy_by_bin(frame: pl.DataFrame, subject: str) -> Any:
         bins_in_words(rows),
         f"the first {MOST_PANELS} of {n_models} models are shown" if n_models > MOST_PANELS else "",
     )
-    columns = min(3, len(shown))
-    return panel.properties(width=200, height=170).facet(
-        facet=alt.Facet("model:N", sort=shown, title=None), columns=columns, title=title
-    )  # fmt: skip
+    facet = alt.Facet("model:N", sort=shown, title=None)
+    return _panels(panel.properties(width=200, height=170), facet, len(shown), title)
 
 
 def confusion_by_bin(frame: pl.DataFrame, subject: str) -> Any:
@@ -107,14 +105,19 @@ def confusion_by_bin(frame: pl.DataFrame, subject: str) -> Any:
         "Label given for each gold label, by difficulty",
         subject,
         f"all raters together, n = {rows['n'].sum():,} labelled responses; each row of a panel adds up to 100 %",
+        "a blank row: no item of the bin has that gold label"
+        if grid.height < len(labels) * len(golds) * len(bins)
+        else "",
     )
     side = 34
     panel = (tiles + texts).properties(width=side * 1.25 * len(labels), height=side * len(golds))
-    return panel.facet(
-        facet=alt.Facet("difficulty_bin:N", sort=bins, title="difficulty bin (B1 is easiest)"),
-        columns=min(3, len(bins)),
-        title=title,
-    )
+    facet = alt.Facet("difficulty_bin:N", sort=bins, title="difficulty bin (B1 is easiest)")
+    return _panels(panel, facet, len(bins), title)
+
+
+def _panels(panel: Any, facet: alt.Facet, n: int, title: alt.TitleParams) -> Any:
+    """Lay panels out three in a row, each with its own axis, so that none hangs where there is no panel."""
+    return panel.facet(facet=facet, columns=min(3, n), title=title).resolve_axis(x="independent")
 
 
 def wright_map(raters: pl.DataFrame, items: pl.DataFrame, subject: str) -> Any:

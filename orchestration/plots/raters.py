@@ -127,7 +127,7 @@ def ability_accuracy(frame: pl.DataFrame, subject: str) -> Any:
         low=pl.col("theta") - Z * pl.col("theta_se"), high=pl.col("theta") + Z * pl.col("theta_se")
     )
     base = alt.Chart(rows).encode(
-        y=alt.Y("accuracy:Q", title="accuracy over scored responses", scale=alt.Scale(domain=[0, 1])),
+        y=alt.Y("accuracy:Q", title="accuracy over scored responses", scale=alt.Scale(zero=False)),
         color=colour_by(families, "family", "family"),
     )
     bars = base.mark_rule(opacity=0.45).encode(x=alt.X("low:Q", title="theta (logits)"), x2="high:Q")

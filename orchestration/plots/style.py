@@ -49,7 +49,7 @@ def colour_by(names: list[str], field: str, title: str) -> Any:
     if len(names) > len(PALETTE):
         return alt.value(BLUE)
     scale = alt.Scale(domain=names, range=list(PALETTE[: len(names)]))
-    return alt.Color(f"{field}:N", scale=scale, title=title)
+    return alt.Color(f"{field}:N", scale=scale, title=title, legend=alt.Legend(symbolOpacity=1))
 
 
 def styled(chart: Any) -> Any:
