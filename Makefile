@@ -36,7 +36,7 @@ lint: $(READY) ## Check style, types and SQL
 	$(BIN)/sqlfluff lint --dialect duckdb dbt_project/models
 
 ui: $(READY) ## Open the control room: Dagster on http://127.0.0.1:3000
-	@$(BIN)/thetahouse ui
+	$(BIN)/thetahouse ui
 
 docs: $(READY) ## Build the pages of dbt's documentation
 	$(BIN)/thetahouse docs

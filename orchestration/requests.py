@@ -18,7 +18,7 @@ MODEL_TAG = "thetahouse/model"
 
 def ask_configuration(rater_ids: list[str]) -> dict[str, object]:
     """Return the run configuration of ``ask_model`` for some raters."""
-    return {"ops": {"ask_model": {"config": {"rater_ids": rater_ids}}}}
+    return {"ops": {"ask": {"config": {"rater_ids": rater_ids}}}}
 
 
 def ask_runs(house: House, *, key: str = "") -> Iterator[RunRequest]:

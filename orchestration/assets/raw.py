@@ -81,8 +81,8 @@ def _announce(context: OpExecutionContext, rater_ids: Sequence[str]) -> None:
         context.instance.report_dagster_event(event, run_id=context.run_id)
 
 
-@op(name="ask_model", pool=POOL_GPU, description="Ask all raters of one model what they lack, with one engine.")
-def ask_model_op(context: OpExecutionContext, config: AskModel, house: ResourceParam[House]) -> None:
+@op(name="ask", pool=POOL_GPU, description="Ask all raters of one model what they lack, with one engine.")
+def ask(context: OpExecutionContext, config: AskModel, house: ResourceParam[House]) -> None:
     """Ask, then report every rater by its own completeness."""
     _announce(context, config.rater_ids)
     asked = ask_raters(house, config.rater_ids)
@@ -94,7 +94,7 @@ def ask_model_op(context: OpExecutionContext, config: AskModel, house: ResourceP
 
 @job(name="ask_model", description="One run per model: its raters that lack something, one engine process.")
 def _ask_model() -> None:
-    ask_model_op()
+    ask()
 
 
 ask_model_job: JobDefinition = _ask_model

@@ -153,3 +153,26 @@ def test_changes_ask_only_what_they_must(tmp_path: Path) -> None:
     assert "asked 0 requests" in cli("run").stdout
     assert analyst(tmp_path, "select count(*) from marts.leaderboard where rater_id = 'mine|v1'") == [(1,)]
     assert "nothing new" in cli("run").stdout
+
+
+def test_the_control_room_loads_with_layers_as_groups(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dagster import Definitions
+
+    from orchestration.build import build_definitions
+    from orchestration.dbt import environment
+    from orchestration.house import House
+    from orchestration.settings import Settings
+
+    settings = Settings(home=place / "home", data=None, shipped_registry=place / "registry")
+    for name, value in environment(settings).items():
+        monkeypatch.setenv(name, value)
+    definitions = build_definitions(House(settings))
+    Definitions.validate_loadable(definitions)
+    graph = definitions.resolve_asset_graph()
+    groups = {key.path[0]: graph.get(key).group_name for key in graph.executable_asset_keys}
+    assert groups == {name: name for name in ("raw", "staging", "core", "psychometrics", "marts", "published")}
+    upstream = {
+        key.path[0]: {parent.path[0] for parent in graph.get(key).parent_keys} for key in graph.get_all_asset_keys()
+    }
+    assert upstream["published"] <= {"core", "psychometrics", "marts"}
+    assert upstream["psychometrics"] == {"core"}

@@ -35,7 +35,7 @@ def finish_runs(instance: DagsterInstance) -> None:
 def test_one_run_per_model_covers_its_raters_then_one_refresh(house: House) -> None:
     with DagsterInstance.ephemeral() as instance:
         first = tick(house, instance)
-        assert [(r.job_name, r.run_config["ops"]["ask_model"]["config"]["rater_ids"]) for r in first] == [
+        assert [(r.job_name, r.run_config["ops"]["ask"]["config"]["rater_ids"]) for r in first] == [
             ("ask_model", ["m|a", "m|b"]),
             ("ask_model", ["n|a", "n|b"]),
         ]
