@@ -49,11 +49,10 @@ def requirements(
 ) -> list[Finding]:
     """Compare the installed packages with what the project requires, and with the versions that it is tested with."""
     lines = required if required is not None else metadata.requires(DISTRIBUTION) or []
-    needed = [Requirement(line) for line in lines]
+    every = [Requirement(line) for line in lines]
+    needed = [one for one in every if one.marker is None or one.marker.evaluate({"extra": ""})]
     broken = []
     for requirement in needed:
-        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
-            continue
         found = version(requirement.name)
         if found is None:
             broken.append(f"{requirement.name} is not installed")
