@@ -73,12 +73,17 @@ def _cells(items: pl.DataFrame, raters: pl.DataFrame, rng: np.random.Generator) 
     theta, b = np.linspace(-1.2, 1.8, N_RATERS), np.linspace(-2, 2, N_ITEMS)
     right = rng.random((N_RATERS, N_ITEMS)) < 1 / (1 + np.exp(b[None, :] - theta[:, None]))
     status = np.where(rng.random((N_RATERS, N_ITEMS)) < 0.9, "ok", rng.choice(STATUSES[1:], (N_RATERS, N_ITEMS)))
-    grid = raters.select("rater_id", "model").join(items.select("dataset", "item_id", "testlet_id"), how="cross")
-    return grid.with_columns(
-        task=pl.lit("grade"),
-        status=pl.Series(status.ravel()),
-        is_correct=pl.Series(right.ravel().astype(np.int32)),
-    ).with_columns(is_correct=pl.when(pl.col("status") == "ok").then("is_correct"))
+    by_rater = raters.select("rater_id", "model")[np.repeat(np.arange(N_RATERS), N_ITEMS)]
+    by_item = items.select("dataset", "item_id", "testlet_id")[np.tile(np.arange(N_ITEMS), N_RATERS)]
+    return (
+        pl.concat([by_rater, by_item], how="horizontal")
+        .with_columns(
+            task=pl.lit("grade"),
+            status=pl.Series(status.ravel()),
+            is_correct=pl.Series(right.ravel().astype(np.int32)),
+        )
+        .with_columns(is_correct=pl.when(pl.col("status") == "ok").then("is_correct"))
+    )
 
 
 def _tables(dataset: str, kind: str, rng: np.random.Generator) -> dict[str, pl.DataFrame]:
@@ -86,7 +91,9 @@ def _tables(dataset: str, kind: str, rng: np.random.Generator) -> dict[str, pl.D
     cells = _cells(items, raters, rng)
     fit_id, fit = f"fit-{dataset}", {"fit_id": f"fit-{dataset}", "dataset": dataset}
     answer = pl.when(pl.col("is_correct") == 1).then("gold_label").otherwise(pl.lit("incorrect"))
-    cells = cells.join(items.select("item_id", "gold_label", "gold_score"), on="item_id").with_columns(
+    cells = cells.join(
+        items.select("item_id", "gold_label", "gold_score"), on="item_id", how="left", maintain_order="left"
+    ).with_columns(
         answer_label=pl.when(pl.col("status") == "ok").then(answer),
         answer_score=pl.when(pl.col("status") == "ok").then(pl.col("gold_score")).cast(pl.Float64),
         replicate=pl.lit(0),

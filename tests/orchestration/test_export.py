@@ -53,8 +53,8 @@ def test_irw_files_conform_to_the_standard(published: Settings, tmp_path: Path) 
         assert report.conforms is True
         assert report.nonconforming == []
         assert not report.errors
-        # notes: missing responses stay in the file as blanks, and the archive takes tables of 100 persons and more
-        assert {finding.check for finding in report.findings} <= {"resp_na", "sample_floor"}
+        # a note, not a breach: missing responses stay in the file as blanks
+        assert [finding.check for finding in report.findings if finding.clause] == ["resp_na"]
 
 
 def test_the_irw_file_is_judged_by_what_it_holds(published: Settings, tmp_path: Path) -> None:
