@@ -118,11 +118,13 @@ def _table(responses: Responses) -> np.ndarray[tuple[int, ...], np.dtype[np.floa
 
 
 def _fit_ctt(responses: Responses, missing: MissingPolicy) -> FitReport:
-    """Return classical item statistics; rows are counted once, so weights are refused."""
-    if np.any(responses.weights != 1):
-        raise ValueError("classical statistics count every row once; repeat the rows instead of weighting them")
+    """Return classical item statistics; a weight repeats its row."""
+    times = responses.weights.astype(np.int64)
+    if np.any(times != responses.weights):
+        wrong = responses.weights[times != responses.weights][0]
+        raise ValueError(f"weights of classical statistics repeat rows and must be whole numbers; got {wrong:g}")
     top = max(1, responses.highest_score)
-    table = _table(responses)
+    table = np.repeat(_table(responses), times, axis=0)
     return report_ctt(item_statistics(table, missing_policy=missing, max_score=float(top)), responses, table)
 
 

@@ -39,7 +39,10 @@ class FitSummary:
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One item: ``b`` holds its thresholds in order, one for a 0/1 item; NaN with a reason where undefined."""
+    """One item: ``b`` is the difficulty of a 0/1 item, ``thresholds`` are those of an item with more scores, in order.
+
+    The one that an item does not have is NaN or empty; what has no finite estimate is NaN with a reason.
+    """
 
     id: str
     n: float
@@ -48,8 +51,10 @@ class ItemRow:
     item_rest_r: float
     a: float
     a_se: float
-    b: tuple[float, ...]
-    b_se: tuple[float, ...]
+    b: float
+    b_se: float
+    thresholds: tuple[float, ...]
+    thresholds_se: tuple[float, ...]
     c: float
     c_se: float
     reason: str
@@ -127,7 +132,7 @@ def report_irt(fit: IrtFit, data: Responses, missing: MissingPolicy) -> FitRepor
     items = tuple(
         ItemRow(
             label, n[j], facility[j], NAN, NAN,
-            float(fit.items.slope[j]), float(fit.slope_se[j]), *_thresholds(fit, j),
+            float(fit.items.slope[j]), float(fit.slope_se[j]), *_places(fit, j),
             float(fit.items.lower[j]), float(fit.lower_se[j]), fit.item_reason[j],
         )
         for j, label in enumerate(data.item_ids)
@@ -155,7 +160,7 @@ def report_testlet(fit: TestletFit, data: Responses, missing: MissingPolicy) -> 
     n, facility = _facility(data)
     items = tuple(
         ItemRow(
-            label, n[j], facility[j], NAN, NAN, 1.0, NAN, (float(fit.b[j]),), (float(fit.b_se[j]),), 0.0, NAN,
+            label, n[j], facility[j], NAN, NAN, 1.0, NAN, float(fit.b[j]), float(fit.b_se[j]), (), (), 0.0, NAN,
             "" if np.isfinite(fit.b[j]) else "no response",
         )
         for j, label in enumerate(data.item_ids)
@@ -165,7 +170,7 @@ def report_testlet(fit: TestletFit, data: Responses, missing: MissingPolicy) -> 
 
 
 def report_ctt(found: ItemStatistics, data: Responses, table: FloatArray) -> FitReport:
-    """Return the report of classical statistics: no likelihood and no ability, the score instead."""
+    """Return the report of classical statistics of a table of rows: no likelihood and no ability, the score instead."""
     summary = FitSummary(
         model="ctt",
         method="classical",
@@ -173,7 +178,7 @@ def report_ctt(found: ItemStatistics, data: Responses, table: FloatArray) -> Fit
         identification="score metric",
         log_likelihood=NAN,
         n_parameters=None,
-        n_persons=float(data.n_persons),
+        n_persons=float(len(table)),
         n_items=data.n_items,
         n_observed=float(np.count_nonzero(~np.isnan(table))),
         sd_theta=NAN,
@@ -184,7 +189,7 @@ def report_ctt(found: ItemStatistics, data: Responses, table: FloatArray) -> Fit
     items = tuple(
         ItemRow(
             label, float(found.n_raters[j]), float(found.facility[j]), float(found.item_total_r[j]),
-            float(found.item_rest_r[j]), NAN, NAN, (), (), NAN, NAN, found.undefined_reason[j] or "",
+            float(found.item_rest_r[j]), NAN, NAN, NAN, NAN, (), (), NAN, NAN, found.undefined_reason[j] or "",
         )
         for j, label in enumerate(data.item_ids)
     )  # fmt: skip
@@ -218,7 +223,7 @@ def report_facets(fit: FacetsFit, missing: MissingPolicy) -> FitReport:
     )
     items = tuple(
         ItemRow(
-            row.id, float(row.n), NAN, NAN, NAN, 1.0, NAN, (row.estimate,), (row.estimate_se,), 0.0, NAN, row.reason
+            row.id, float(row.n), NAN, NAN, NAN, 1.0, NAN, row.estimate, row.estimate_se, (), (), 0.0, NAN, row.reason
         )
         for row in levels
         if row.facet == first.name
@@ -241,10 +246,12 @@ def _facility(data: Responses) -> tuple[list[float], list[float]]:
     return n.tolist(), facility.tolist()
 
 
-def _thresholds(fit: IrtFit, j: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the thresholds of item j and their errors without padding; one NaN where there is no estimate."""
-    n = max(len(fit.items.scores[j]) - 1, 1)
-    return tuple(fit.items.thresholds[j, :n].tolist()), tuple(fit.thresholds_se[j, :n].tolist())
+def _places(fit: IrtFit, j: int) -> tuple[float, float, tuple[float, ...], tuple[float, ...]]:
+    """Return difficulty and its error of item j if it has one threshold (or none), else its thresholds and theirs."""
+    n = len(fit.items.scores[j]) - 1
+    if n <= 1:
+        return float(fit.items.thresholds[j, 0]), float(fit.thresholds_se[j, 0]), (), ()
+    return NAN, NAN, tuple(fit.items.thresholds[j, :n].tolist()), tuple(fit.thresholds_se[j, :n].tolist())
 
 
 def _persons(

@@ -67,8 +67,10 @@ class TextTable:
         return self.columns.index(name)
 
 
-def read_text_table(path: Path) -> TextTable:
+def read_text_table(path: Path, *, first_column: str = "") -> TextTable:
     """Read a delimited file (``.csv``, ``.tsv``, also ``.gz``) with every cell as text.
+
+    A blank name of the first column (what R writes above row names) becomes `first_column`, where one is given.
 
     The delimiter is the one of comma, semicolon and tab that splits the header into most columns; data rows do not
     vote. Quotes are ``"``, doubled inside quotes; quoted line breaks and a byte-order mark are understood. Bytes that
@@ -83,7 +85,7 @@ def read_text_table(path: Path) -> TextTable:
     delimiter = _sniff_delimiter(text)
     records = _records(path, text, delimiter)
     _, header = next(records, (0, []))
-    columns = tuple(name.strip() for name in header)
+    columns = tuple((name.strip() or first_column) if at == 0 else name.strip() for at, name in enumerate(header))
     if not any(columns):
         raise SourceError(f"{path}: the file is empty; a header line with column names is needed")
     repeated = [name for name, n in Counter(columns).items() if n > 1 or not name]

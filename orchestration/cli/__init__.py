@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from orchestration.cli import add_model, doctor, export, inout, look, plot, ui, work
+from orchestration.cli import add_model, doctor, export, fit, inout, look, plot, ui, work
 from orchestration.cli.errors import is_user_error
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ COMMANDS = (
     inout.import_responses,
     export.export,
     plot.plot,
+    fit.fit,
     add_model.add_model,
     doctor.doctor,
 )

@@ -5,6 +5,7 @@ Holds printing only. What is printed comes from its arguments.
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -110,6 +111,29 @@ def progress_bars() -> Iterator[Progress]:
             bars.update(tasks[what], completed=done, total=total)
 
         yield report
+
+
+@contextmanager
+def waiting(text: str, *, after: float = 2.0) -> Iterator[None]:
+    """Show on a terminal what is being done and for how long, once it has taken `after` seconds."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(file=sys.__stderr__)
+    if not console.is_terminal:
+        yield
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    bar = Progress(*columns, console=console, transient=True)
+    bar.add_task(text, total=None)
+    timer = threading.Timer(after, bar.start)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # a timer that has just fired must not start the bar after it was stopped
+        bar.stop()
 
 
 class Stopwatch:

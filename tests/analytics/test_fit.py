@@ -33,7 +33,7 @@ def test_every_model_reports_fit_items_and_persons(model: FitModel, rng: np.rand
     else:
         assert plain["fit"]["log_likelihood"] < 0
         assert plain["persons"][0]["theta_se"] > 0
-        assert all(row["b_se"][0] > 0 for row in plain["items"])
+        assert all(row["b_se"] > 0 for row in plain["items"])
         assert plain["fit"]["is_converged"]
 
 
@@ -41,7 +41,7 @@ def test_the_report_holds_the_numbers_of_the_model(rng: np.random.Generator) -> 
     data = responses_from_matrix(some_responses(rng), weights=rng.integers(1, 3, 120))
     report, fit = fit_matrix(data, model="2pl"), fit_logistic(data)
     assert report.fit.log_likelihood == fit.log_likelihood
-    np.testing.assert_array_equal([row.b[0] for row in report.items], fit.items.thresholds[:, 0])
+    np.testing.assert_array_equal([row.b for row in report.items], fit.items.thresholds[:, 0])
     np.testing.assert_array_equal([row.theta for row in report.persons], fit.theta)
 
 
@@ -60,8 +60,26 @@ def test_a_constant_item_is_null_with_its_reason(rng: np.random.Generator) -> No
     values[:, 2] = 1.0
     row = fit_matrix(responses_from_matrix(values), model="2pl").to_dict()["items"][2]
     assert row["a"] is None
-    assert row["b"] == [None]
+    assert row["b"] is None
     assert "infinite" in row["reason"]
+
+
+def test_an_item_with_several_scores_reports_its_thresholds(rng: np.random.Generator) -> None:
+    values = rng.integers(0, [2, 4, 3], (200, 3))
+    rows = fit_matrix(responses_from_matrix(values), model="pcm").items
+    assert [len(row.thresholds) for row in rows] == [0, 3, 2]
+    assert [bool(np.isfinite(row.b)) for row in rows] == [True, False, False]
+    assert all(error > 0 for row in rows[1:] for error in row.thresholds_se)
+
+
+def test_weighted_rows_of_classical_statistics_equal_repeated_rows(rng: np.random.Generator) -> None:
+    values, weights = some_responses(rng), rng.integers(0, 4, 120)
+    weighted = fit_matrix(responses_from_matrix(values, weights=weights), model="ctt")
+    repeated = fit_matrix(responses_from_matrix(np.repeat(values, weights, axis=0)), model="ctt")
+    assert weighted.items == repeated.items
+    assert weighted.fit == repeated.fit
+    with pytest.raises(ValueError, match=r"whole.*0\.5"):
+        fit_matrix(responses_from_matrix(values, weights=np.full(120, 0.5)), model="ctt")
 
 
 def test_long_ratings_report_their_facets(rng: np.random.Generator) -> None:

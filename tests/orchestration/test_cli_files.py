@@ -22,6 +22,7 @@ COMMANDS = (
     "import-responses",
     "export",
     "plot",
+    "fit",
     "add-model",
     "doctor",
 )
