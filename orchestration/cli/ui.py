@@ -27,8 +27,8 @@ def ui(port: Annotated[int, typer.Option(help="Port on this machine.")] = 3000) 
 def docs() -> None:
     """Build dbt's pages about every table and column into one file."""
     from orchestration.cli import show
-    from orchestration.dbt import DBT_PROJECT_DIR, dbt_executable, environment, target_path
-    from orchestration.settings import load_settings
+    from orchestration.dbt import dbt_executable, environment, target_path
+    from orchestration.settings import DBT_PROJECT_DIR, load_settings
 
     settings = load_settings()
     command = [dbt_executable(), "docs", "generate", "--static", "--quiet", "--project-dir", str(DBT_PROJECT_DIR)]
