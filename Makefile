@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup run test test-long lint ui docs bench
+.PHONY: help setup run test test-long lint ui bench
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -15,7 +15,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV): about two minutes the first time"
 	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] < (3, 14) else "Python 3.11 to 3.13 is needed; name one with make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
 	@touch $(READY)
 
 setup: $(READY) ## Make the environment, nothing else
@@ -37,9 +37,6 @@ lint: $(READY) ## Check style, types and SQL
 
 ui: $(READY) ## Open the control room: Dagster on http://127.0.0.1:3000
 	$(BIN)/thetahouse ui
-
-docs: $(READY) ## Build the pages of dbt's documentation
-	$(BIN)/thetahouse docs
 
 bench: $(READY) ## Measure seconds and memory of the first, second, one-rater and forced run
 	$(BIN)/python benchmarks/runs.py
