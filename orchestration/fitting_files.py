@@ -6,11 +6,9 @@ columns ``id``, ``item``, ``resp``, with ``rater`` or ``rater_…`` for the many
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from analytics.fit import FitMethod, FitModel, fit_matrix, fit_ratings
 from analytics.fit_report import FitReport
@@ -18,61 +16,14 @@ from analytics.irt.facets import ratings_from_labels
 from analytics.irt.reading import MAX_SCORE, first_seen, responses_from_long, responses_from_matrix
 from analytics.irt.responses import FloatArray, Responses
 from analytics.literals import MissingPolicy
-from inference.sources.tables import SourceError, read_text_table, some
+from inference.sources.tables import SourceError, some
+from orchestration.response_files import ResponseFile, open_file, refuse
 
-BLANKS = ("", "NA")
-"""Cells that are missing; NA is what R writes."""
 LONG = ("id", "item", "resp")
 FAMILY = "item_family"
 """Column of the long format with the testlet of each item."""
 BINARY: tuple[FitModel, ...] = ("rasch", "2pl", "3pl", "testlet")
 """Models whose only scores are 0 and 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """Columns of a file and where each of its rows stands."""
-
-    path: Path
-    frame: pl.DataFrame
-    lines: Sequence[int]
-    unit: str
-
-    @property
-    def is_long(self) -> bool:
-        return set(LONG) <= set(self.frame.columns)
-
-    def at(self, row: int) -> str:
-        return f"{self.path}, {self.unit} {self.lines[row]}"
-
-    def texts(self, name: str) -> list[str]:
-        """Return a column of labels, refusing a blank one."""
-        texts = self.frame[name].cast(pl.String).fill_null("").str.strip_chars()
-        if (blank := (texts == "").arg_max()) is not None and texts[blank] == "":
-            raise SourceError(f"{self.at(blank)}, column {name!r}: blank; every row needs one, fill it in")
-        return texts.to_list()
-
-    def numbers(self, name: str) -> pl.Series:
-        """Return a column as numbers, null where it is missing and NaN where it is no number."""
-        column = self.frame[name]
-        if column.dtype.is_numeric() or column.dtype == pl.Boolean:
-            return column.cast(pl.Float64).fill_nan(None)
-        text = column.cast(pl.String).str.strip_chars()
-        number = text.cast(pl.Float64, strict=False).fill_null(float("nan"))
-        return pl.select(pl.when(text.is_in(BLANKS)).then(None).otherwise(number)).to_series()
-
-    def scores(self, name: str, highest: int) -> FloatArray:
-        """Return a column of scores, NaN where missing, refusing what is not a whole number from 0 to `highest`."""
-        numbers = self.numbers(name)
-        values = numbers.fill_null(0.0).to_numpy()
-        wrong = np.flatnonzero(~((values >= 0) & (values <= highest) & (values == np.floor(values))))
-        if wrong.size:
-            value = self.frame[name][int(wrong[0])]
-            raise SourceError(
-                f"{self.at(wrong[0])}, column {name!r}: {value!r} is not a score; allowed are whole numbers from 0 to "
-                f"{highest}, and an empty cell or NA for missing; {_remedy(values[wrong[0]])}"
-            )
-        return np.asarray(numbers.fill_null(float("nan")).to_numpy())
 
 
 def fit_file(
@@ -103,14 +54,14 @@ def fit_file(
     SourceError
         If the file or an option cannot be used; the message names file, line, column, value and what is allowed.
     """
-    file = _open(path)
+    file = open_file(path)
     raters = [name for name in file.frame.columns if name == "rater" or name.startswith("rater_")]
     try:
-        if file.is_long and model == "mfrm" and raters:
-            _refuse(weights is not None, f"{path}: the many-facet model counts every rating once; leave --weights out")
-            _refuse(missing != "omit", f"{path}: a rating that is not there has no rater; --missing must be omit")
+        if _is_long(file) and model == "mfrm" and raters:
+            refuse(weights is not None, f"{path}: the many-facet model counts every rating once; leave --weights out")
+            refuse(missing != "omit", f"{path}: a rating that is not there has no rater; --missing must be omit")
             return _fit_long_ratings(file, raters, testlets)
-        data = _long(file, model, weights) if file.is_long else _wide(file, model, weights)
+        data = _long(file, model, weights) if _is_long(file) else _wide(file, model, weights)
         of_item = _testlets_of(file, data.item_ids, testlets, needed=model == "testlet")
         return fit_matrix(data, model=model, method=method, missing=missing, testlets=of_item)
     except SourceError:
@@ -119,38 +70,22 @@ def fit_file(
         raise SourceError(f"{path}: {fault}") from fault
 
 
-def _open(path: Path) -> _File:
-    """Read a file; text stays text, what Parquet says is a number is one."""
-    if path.suffix != ".parquet":
-        table = read_text_table(path, first_column="id")
-        _refuse(not table.rows, f"{path}: there is no row below the header; add the responses")
-        columns = {name: table.column(name) for name in table.columns}
-        return _File(path, pl.DataFrame(columns), table.lines, "line")
-    _refuse(not path.is_file(), f"{path}: no such file; correct the name, or put the file there")
-    try:
-        frame = pl.read_parquet(path)
-    except pl.exceptions.PolarsError as fault:
-        raise SourceError(f"{path}: not a Parquet file ({fault}); write it again, or use CSV") from fault
-    _refuse(frame.is_empty(), f"{path}: there is no row; add the responses")
-    return _File(path, frame, range(1, frame.height + 1), "row")
-
-
-def _wide(file: _File, model: FitModel, weights: str | None) -> Responses:
+def _wide(file: ResponseFile, model: FitModel, weights: str | None) -> Responses:
     """Return the responses of a table of persons."""
     person, *others = file.frame.columns
     items = [name for name in others if name != weights]
-    _refuse(not items, f"{file.path}: the first column is the person, and no other column is an item; add the items")
+    refuse(not items, f"{file.path}: the first column is the person, and no other column is an item; add the items")
     persons = file.texts(person)
-    _refuse_repeated(file, persons, "the person {0!r} stands twice; give every person one row")
+    file.refuse_repeated(persons, "the person {0!r} stands twice; give every person one row")
     table = np.stack([file.scores(name, _highest(model)) for name in items], axis=1)
     return responses_from_matrix(table, person_ids=persons, item_ids=items, weights=_weights(file, weights, persons))
 
 
-def _long(file: _File, model: FitModel, weights: str | None) -> Responses:
+def _long(file: ResponseFile, model: FitModel, weights: str | None) -> Responses:
     """Return the responses of a file with a row per person and item."""
     persons, items = file.texts("id"), file.texts("item")
     remedy = "keep one, or fit --model mfrm to several raters (columns rater or rater_…)"
-    _refuse_repeated(file, list(zip(persons, items, strict=True)), f"person and item {{0}} stand twice; {remedy}")
+    file.refuse_repeated(list(zip(persons, items, strict=True)), f"person and item {{0}} stand twice; {remedy}")
     person_ids, rows = first_seen(persons)
     item_ids, columns = first_seen(items)
     return responses_from_long(
@@ -163,11 +98,11 @@ def _long(file: _File, model: FitModel, weights: str | None) -> Responses:
     )
 
 
-def _fit_long_ratings(file: _File, raters: Sequence[str], testlets: Path | None) -> FitReport:
+def _fit_long_ratings(file: ResponseFile, raters: Sequence[str], testlets: Path | None) -> FitReport:
     """Fit the many-facet model with the facets item, testlet (where given) and those of the raters."""
     persons, items = file.texts("id"), file.texts("item")
     facets = {"item": items, **{name: file.texts(name) for name in raters}}
-    _refuse_repeated(file, list(zip(persons, *facets.values(), strict=True)), "{0} stands twice; keep one rating")
+    file.refuse_repeated(list(zip(persons, *facets.values(), strict=True)), "{0} stands twice; keep one rating")
     of_item = None if testlets is None else _testlets_of(file, first_seen(items)[0], testlets, needed=True)
     if of_item is not None:
         place = dict(zip(first_seen(items)[0], of_item, strict=True))
@@ -175,11 +110,11 @@ def _fit_long_ratings(file: _File, raters: Sequence[str], testlets: Path | None)
     return fit_ratings(ratings_from_labels(persons, facets, file.scores("resp", MAX_SCORE)))
 
 
-def _weights(file: _File, name: str | None, persons: Sequence[str]) -> FloatArray | None:
+def _weights(file: ResponseFile, name: str | None, persons: Sequence[str]) -> FloatArray | None:
     """Return the weight of each distinct person, in first-seen order."""
     if name is None:
         return None
-    _refuse(
+    refuse(
         name not in file.frame.columns,
         f"{file.path}: no column {name!r} for the weights; it has {some(file.frame.columns)}; correct --weights",
     )
@@ -202,18 +137,18 @@ def _weights(file: _File, name: str | None, persons: Sequence[str]) -> FloatArra
     return found
 
 
-def _testlets_of(file: _File, items: Sequence[str], testlets: Path | None, *, needed: bool) -> list[str] | None:
+def _testlets_of(file: ResponseFile, items: Sequence[str], testlets: Path | None, *, needed: bool) -> list[str] | None:
     """Return the testlet of each item from the file of testlets, or from the long file itself where it is needed."""
     if testlets is not None:
-        source = _open(testlets)
+        source = open_file(testlets)
         names = [
             pair for pair in (("item", "testlet"), ("item_id", "testlet_id")) if set(pair) <= set(source.frame.columns)
         ]
-        _refuse(not names, f"{testlets}: has the columns {some(source.frame.columns)}; it needs 'item' and 'testlet'")
+        refuse(not names, f"{testlets}: has the columns {some(source.frame.columns)}; it needs 'item' and 'testlet'")
         name, family = names[0]
     elif not needed:
         return None
-    elif file.is_long and FAMILY in file.frame.columns:
+    elif _is_long(file) and FAMILY in file.frame.columns:
         source, name, family = file, "item", FAMILY
     else:
         raise SourceError(
@@ -227,30 +162,13 @@ def _testlets_of(file: _File, items: Sequence[str], testlets: Path | None, *, ne
                 f"{source.at(row)}: item {item!r} has the testlets {place[item]!r} and {testlet!r}; an item has one"
             )
     without = [item for item in items if item not in place]
-    _refuse(bool(without), f"{source.path}: no testlet for the item(s) {some(without)}; add a row for each")
+    refuse(bool(without), f"{source.path}: no testlet for the item(s) {some(without)}; add a row for each")
     return [place[item] for item in items]
+
+
+def _is_long(file: ResponseFile) -> bool:
+    return set(LONG) <= set(file.frame.columns)
 
 
 def _highest(model: FitModel) -> int:
     return 1 if model in BINARY else MAX_SCORE
-
-
-def _remedy(value: float) -> str:
-    if value > 1 and value == np.floor(value):
-        return "fit grm, pcm, gpcm or mfrm to graded scores, or score the item 0/1"
-    return "write the score as a number, or take the column out of the file if it is not an item"
-
-
-def _refuse_repeated(file: _File, keys: Sequence[object], message: str) -> None:
-    """Refuse a key that stands twice, naming both lines."""
-    if len(set(keys)) == len(keys):
-        return
-    first: dict[object, int] = {}
-    for row, key in enumerate(keys):
-        if first.setdefault(key, row) != row:
-            raise SourceError(f"{file.at(row)} (and {file.lines[first[key]]}): {message.format(key)}")
-
-
-def _refuse(is_wrong: bool, message: str) -> None:
-    if is_wrong:
-        raise SourceError(message)

@@ -35,7 +35,7 @@ def wide_file(folder: Path, n: int = 80, *, top: int = 1) -> Path:
     return write(folder / "wide.csv", header, *(f"{i:03d},{','.join(row)}" for i, row in enumerate(rows)))
 
 
-def testlets_file(folder: Path) -> Path:
+def stimuli_file(folder: Path) -> Path:
     return write(folder / "testlets.csv", "item,testlet", *(f"q{j},t{j // 3}" for j in range(6)))
 
 
@@ -68,7 +68,7 @@ def test_the_options_are_those_of_the_engine() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_gives_fit_items_and_persons(tmp_path: Path, model: str) -> None:
     file = wide_file(tmp_path, top=2 if model in ("grm", "pcm", "gpcm", "mfrm") else 1)
-    extra = ("--testlets", testlets_file(tmp_path)) if model == "testlet" else ()
+    extra = ("--testlets", stimuli_file(tmp_path)) if model == "testlet" else ()
     found = fitted(file, "--model", model, *extra)
     assert [row["id"] for row in found["persons"]][:8] == ["000", "001", "002", "003", "004", "005", "006", "007"]
     assert [row["id"] for row in found["items"]] == [f"q{j}" for j in range(6)]
@@ -102,7 +102,7 @@ def test_long_and_parquet_give_the_numbers_of_the_wide_file(tmp_path: Path) -> N
     first = fitted(wide, "--model", "rasch")
     assert fitted(tmp_path / "wide.parquet", "--model", "rasch") == first
     assert fitted(tmp_path / "long.csv", "--model", "rasch") == first
-    by_file = fitted(wide, "--model", "testlet", "--testlets", testlets_file(tmp_path))
+    by_file = fitted(wide, "--model", "testlet", "--testlets", stimuli_file(tmp_path))
     assert fitted(tmp_path / "long.csv", "--model", "testlet") == by_file
 
 
