@@ -1,81 +1,124 @@
 """Whether items kept their place between two calibrations.
 
-Holds the link by a constant and the drift of each item. Scoring on a fixed calibration is ``ability.score_abilities``.
+Holds the comparison of difficulties that an anchored scale asks for when its calibration is renewed: on arrays, and for
+two labelled fits. Does not hold calibration or anchored scoring (`testlet_anchor`, `ability`).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from numpy.typing import NDArray
 
 from analytics.irt.fit_result import IrtFit
-from analytics.irt.responses import FloatArray
+from analytics.matrix import FloatArray
 
-FEWEST_ANCHORS = 3
+_SUSPECT = 3.0  # standardised drift beyond which an item is named
+_ROUNDS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Change of the common items from one calibration to the next.
+    """How difficulties moved from one calibration to the next.
 
     Attributes
     ----------
-    item_ids
-        Items estimated in both, in the order of the first.
     shift
-        Constant that takes the new difficulties to the scale of the old: old = new + shift.
-    change
-        Shape (n_items,): new difficulty, put on the old scale, minus the old one. The difficulty of an item with
-        several thresholds is their mean.
-    z, p_value
-        Shape (n_items,): change over its standard error, two-sided normal tail; NaN without standard errors.
-    robust_z
-        Shape (n_items,): change in units of the interquartile range over 1.349; NaN where that is 0.
+        Common shift, new less old, from the items that did not drift: the constant between the two scales.
+    drift
+        New less old less the shift, shape (n_items,); NaN for items of one calibration only.
+    z
+        Drift over its standard error, shape (n_items,).
+    is_suspect
+        Whether |z| exceeds 3, shape (n_items,).
+    rms
+        Root mean squared drift of the common items.
+    pearson_r
+        Correlation of the two calibrations; NaN with fewer than three common items.
+    n_common
+        Items in both.
     """
 
-    item_ids: tuple[str, ...]
     shift: float
-    change: FloatArray
+    drift: FloatArray
     z: FloatArray
-    p_value: FloatArray
-    robust_z: FloatArray
+    is_suspect: NDArray[np.bool_]
+    rms: float
+    pearson_r: float
+    n_common: int
 
 
-def item_drift(old: IrtFit, new: IrtFit) -> Drift:
-    """Return the drift of common items after a link by the median difference, which a few drifting items cannot move.
+@dataclass(frozen=True, slots=True)
+class ItemDrift:
+    """Drift with the items it is of: those of the old calibration, in its order."""
+
+    item_ids: tuple[str, ...]
+    drift: Drift
+
+
+def calibration_drift(old_b: FloatArray, old_se: FloatArray, new_b: FloatArray, new_se: FloatArray) -> Drift:
+    """Compare two calibrations item by item.
+
+    The shift is the precision-weighted mean difference of the items that are not suspect, found by repeating the
+    exclusion until it settles; it starts from the median difference, which a few drifting items cannot move. Standard
+    errors are added as if the calibrations were independent; where they share raters, z is too small and the test too
+    mild. The error of the shift, small beside an item's own, is left out.
 
     Parameters
     ----------
-    old, new
-        Calibrations of one model on separate samples: the errors are taken as independent, and that of the shift,
-        small beside an item's own, is left out.
+    old_b, old_se, new_b, new_se
+        Difficulties and standard errors in one item order, shape (n_items,); NaN where an item is absent.
 
     Raises
     ------
     ValueError
-        If the models differ or fewer than 3 items were estimated in both.
+        If no item is in both.
+    """
+    difference, variance = new_b - old_b, old_se**2 + new_se**2
+    common = ~np.isnan(difference) & ~np.isnan(variance)
+    if not common.any():
+        raise ValueError("the calibrations have no item in common")
+    kept, shift = np.zeros_like(common), float(np.median(difference[common]))
+    for _ in range(_ROUNDS):
+        again = common & (np.abs(np.nan_to_num(difference - shift)) <= _SUSPECT * np.sqrt(np.nan_to_num(variance)))
+        if np.array_equal(again, kept) or not again.any():
+            break
+        kept = again
+        shift = float(np.average(difference[kept], weights=1.0 / variance[kept]))
+    drift = np.where(common, difference - shift, np.nan)
+    z = drift / np.sqrt(variance)
+    has_spread = common.sum() > 2 and np.ptp(old_b[common]) > 0 and np.ptp(new_b[common]) > 0
+    return Drift(
+        shift=shift,
+        drift=drift,
+        z=z,
+        is_suspect=np.abs(np.nan_to_num(z)) > _SUSPECT,
+        rms=float(np.sqrt(np.mean(drift[common] ** 2))),
+        pearson_r=float(np.corrcoef(old_b[common], new_b[common])[0, 1]) if has_spread else float("nan"),
+        n_common=int(common.sum()),
+    )
+
+
+def item_drift(old: IrtFit, new: IrtFit) -> ItemDrift:
+    """Return the drift of the items of one calibration in a later one of the same model.
+
+    The difficulty of an item with several thresholds is their mean, its error that of independent thresholds.
+
+    Raises
+    ------
+    ValueError
+        If the models differ or no item was estimated in both.
     """
     if old.irt_model != new.irt_model:
         raise ValueError(f"drift compares calibrations of one model; got {old.irt_model!r} and {new.irt_model!r}")
-    before, after = _difficulties(old), _difficulties(new)
-    common = [label for label in before if label in after]
-    if len(common) < FEWEST_ANCHORS:
-        raise ValueError(f"{len(common)} item(s) estimated in both calibrations; a link needs {FEWEST_ANCHORS}")
-    b_old, se_old = np.array([before[label] for label in common]).T
-    b_new, se_new = np.array([after[label] for label in common]).T
-    shift = float(np.median(b_old - b_new))
-    change = b_new + shift - b_old
-    z = change / np.hypot(se_old, se_new)
-    spread = float(np.subtract(*np.percentile(change, [75, 25]))) / 1.349
-    robust = change / spread if spread > 0 else np.full(len(change), np.nan)
-    return Drift(tuple(common), shift, change, z, np.asarray(2 * norm.sf(np.abs(z))), robust)
+    place = {label: j for j, label in enumerate(new.items.item_ids)}
+    found = np.array([place.get(label, -1) for label in old.items.item_ids])
+    after = np.where(found >= 0, np.array(_difficulties(new))[:, found], np.nan)
+    return ItemDrift(old.items.item_ids, calibration_drift(*_difficulties(old), *after))
 
 
-def _difficulties(fit: IrtFit) -> dict[str, tuple[float, float]]:
-    """Return mean threshold and its standard error (thresholds as if independent) of each estimated item."""
-    found = {}
-    for j in np.flatnonzero(fit.items.is_estimated):
-        own = np.isfinite(fit.items.thresholds[j])
-        error = float(np.sqrt(np.sum(fit.thresholds_se[j, own] ** 2)) / own.sum())
-        found[fit.items.item_ids[j]] = (float(fit.items.thresholds[j, own].mean()), error)
-    return found
+def _difficulties(fit: IrtFit) -> tuple[FloatArray, FloatArray]:
+    """Return mean threshold and its standard error of each item, NaN where there is no finite estimate."""
+    own = np.isfinite(fit.items.thresholds) & fit.items.is_estimated[:, None]
+    n = np.where(own.any(axis=1), own.sum(axis=1), np.nan)
+    b = np.where(own, fit.items.thresholds, 0.0).sum(axis=1) / n
+    return b, np.sqrt(np.where(own, fit.thresholds_se**2, 0.0).sum(axis=1)) / n

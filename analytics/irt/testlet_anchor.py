@@ -1,7 +1,7 @@
 """Scoring raters on a fixed calibration: theta and u with the difficulties given.
 
 Holds the anchored scores of the testlet model. Does not hold calibration, nor drift between calibrations
-(`testlet_drift`). New raters scored here move nobody else.
+(`drift`). New raters scored here move nobody else.
 """
 
 from dataclasses import dataclass

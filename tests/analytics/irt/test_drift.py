@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analytics.irt.drift import item_drift
+from analytics.irt.drift import calibration_drift, item_drift
 from analytics.irt.graded import fit_graded
 from analytics.irt.items import item_parameters
 from analytics.irt.rasch import fit_rasch
@@ -21,13 +21,48 @@ def test_the_item_that_moved_is_found_whatever_the_origin() -> None:
     names = [f"q{j}" for j in range(12)]
     old = fit_rasch(responses_from_matrix(first, item_ids=names))
     new = fit_rasch(responses_from_matrix(second[:, ::-1], item_ids=names[::-1]))
-    drift = item_drift(old, new)
-    assert drift.item_ids == tuple(names)
-    assert drift.shift == pytest.approx(0.7, abs=0.15)
-    assert drift.change[4] == pytest.approx(1.0, abs=0.3)
-    assert drift.p_value[4] < 1e-4
-    assert np.delete(drift.p_value, 4).min() > 1e-3
-    assert np.argmax(np.abs(drift.robust_z)) == 4
+    found = item_drift(old, new)
+    assert found.item_ids == tuple(names)
+    assert found.drift.shift == pytest.approx(-0.7, abs=0.15)
+    assert found.drift.drift[4] == pytest.approx(1.0, abs=0.3)
+    assert np.flatnonzero(found.drift.is_suspect).tolist() == [4]
+
+
+def test_an_item_of_one_calibration_only_has_no_drift(rng: np.random.Generator) -> None:
+    theta, b = rng.normal(size=300), np.linspace(-1, 1, 6)
+    values = draw(item_parameters("logistic", b), theta, rng)
+    old = fit_rasch(responses_from_matrix(values, item_ids=list("abcdef")))
+    new = fit_rasch(responses_from_matrix(values[:, 1:], item_ids=list("bcdef")))
+    found = item_drift(old, new)
+    assert found.item_ids == tuple("abcdef")
+    assert np.isnan(found.drift.drift).tolist() == [True] + [False] * 5
+    assert found.drift.n_common == 5
+    # the same answers: what is left is the shift of the origin, the difficulties themselves stay
+    assert found.drift.rms < 0.05
+
+
+def test_drift_finds_the_shift_and_the_item_that_moved(rng) -> None:
+    old = rng.normal(size=80)
+    new = old + 0.7 + rng.normal(0, 0.1, 80)
+    new[5] += 2.0
+    old[9] = np.nan
+    found = calibration_drift(old, np.full(80, 0.1), new, np.full(80, 0.1))
+    assert found.shift == pytest.approx(0.7, abs=0.05)
+    assert np.flatnonzero(found.is_suspect).tolist() == [5]
+    assert found.n_common == 79
+    assert np.isnan(found.drift[9])
+    with pytest.raises(ValueError, match="no item in common"):
+        calibration_drift(np.array([np.nan]), np.ones(1), np.ones(1), np.ones(1))
+
+
+def test_many_precise_items_that_moved_far_do_not_carry_the_shift_away(rng: np.random.Generator) -> None:
+    old, se = rng.normal(size=20), np.full(20, 0.05)
+    new = old + 0.3 + rng.normal(0, 0.05, 20)
+    new[:7] += 3.0
+    se[:7] = 0.01
+    found = calibration_drift(old, se, new, se)
+    assert found.shift == pytest.approx(0.3, abs=0.05)
+    assert np.flatnonzero(found.is_suspect).tolist() == list(range(7))
 
 
 def test_what_cannot_be_linked_is_refused(rng: np.random.Generator) -> None:
@@ -35,5 +70,5 @@ def test_what_cannot_be_linked_is_refused(rng: np.random.Generator) -> None:
     fit = fit_rasch(responses_from_matrix(values))
     with pytest.raises(ValueError, match="one model"):
         item_drift(fit, fit_graded(responses_from_matrix(values)))
-    with pytest.raises(ValueError, match="0 item"):
+    with pytest.raises(ValueError, match="no item in common"):
         item_drift(fit, fit_rasch(responses_from_matrix(values, item_ids=list("wxyz"))))

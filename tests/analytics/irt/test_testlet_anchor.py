@@ -1,4 +1,4 @@
-"""What stands on a fixed calibration: anchored scores, drift, rater slopes."""
+"""What stands on a fixed calibration: anchored scores and rater slopes."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from scipy.special import expit
 
 from analytics.irt.testlet import fit_testlet
 from analytics.irt.testlet_anchor import score_anchored
-from analytics.irt.testlet_drift import calibration_drift
 from analytics.irt.testlet_result import TestletOptions as Options
 from analytics.irt.testlet_slope import estimate_slopes
 
@@ -64,20 +63,6 @@ def test_uncertain_difficulties_promise_a_flatter_fall(rng) -> None:
     assert sharp[0] > blunt[0] > blunt[1] > sharp[1]
     draws = rng.normal(2.0, 1.0, 200_000)  # theta is 0 by symmetry: the exact logistic-normal mean
     assert blunt[1] == pytest.approx(expit(-draws).mean(), abs=0.01)
-
-
-def test_drift_finds_the_shift_and_the_item_that_moved(rng) -> None:
-    old = rng.normal(size=80)
-    new = old + 0.7 + rng.normal(0, 0.1, 80)
-    new[5] += 2.0
-    old[9] = np.nan
-    found = calibration_drift(old, np.full(80, 0.1), new, np.full(80, 0.1))
-    assert found.shift == pytest.approx(0.7, abs=0.05)
-    assert np.flatnonzero(found.is_suspect).tolist() == [5]
-    assert found.n_common == 79
-    assert np.isnan(found.drift[9])
-    with pytest.raises(ValueError, match="no item in common"):
-        calibration_drift(np.array([np.nan]), np.ones(1), np.ones(1), np.ones(1))
 
 
 def test_slopes_are_recovered_with_their_standard_errors(rng) -> None:
