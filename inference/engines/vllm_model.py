@@ -154,6 +154,7 @@ def _engine_arguments(settings: Mapping[str, Any], runtime: Mapping[str, Any], f
         "gpu_memory_utilization": runtime["gpu_memory_utilization"],
         "kv_cache_memory_bytes": None if gib is None else int(gib * 2**30),
         "enable_prefix_caching": runtime["enable_prefix_caching"],
+        "block_size": runtime["block_size"],
         "max_num_seqs": runtime["max_num_seqs"],
         "enforce_eager": runtime["enforce_eager"],
     }

@@ -102,6 +102,8 @@ class VllmRuntime(_Options):
     """Size of the key-value cache; none lets vLLM choose."""
     enable_prefix_caching: bool = True
     """Whether prompts that begin alike share their beginning."""
+    block_size: int | None = Field(default=None, ge=1)
+    """Tokens per block of the cache; only whole blocks are shared. None lets vLLM choose (128 on CPUs)."""
     max_num_seqs: int = Field(default=256, ge=1)
     """Responses written at the same time."""
     enforce_eager: bool = False
