@@ -3,5 +3,5 @@
 
 docs: $(READY) ## Build the site about this project, every table included, into site/
 	$(BIN)/thetahouse docs
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "the site: site/index.html"
