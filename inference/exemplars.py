@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import polars as pl
 
@@ -112,7 +113,7 @@ class ExemplarSource:
         )
         n = self._n_shots(len(candidates))
         edges = [round(part * len(candidates) / n) for part in range(n + 1)]
-        parts = [candidates[low:high] for low, high in zip(edges, edges[1:], strict=False)]
+        parts = [candidates[low:high] for low, high in pairwise(edges)]
         chosen = [min(part, key=lambda row: self._lot(row["item_id"])) for part in parts]
         # shown in an order that does not rise with the statistic
         chosen.sort(key=lambda row: self._lot(row["item_id"]))
