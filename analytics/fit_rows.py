@@ -15,6 +15,7 @@ from analytics.irt.testlet_result import TestletFit, TestletOptions
 from analytics.irt.testlet_robust import cluster_robust_errors
 from analytics.literals import MissingPolicy
 from analytics.matrix import FloatArray, IntArray, ResponseMatrix
+from analytics.resampling.rater_intervals import RaterInterval
 from analytics.resampling.recovery import Comparison
 
 IRT_MODEL = "1pl_testlet"
@@ -170,3 +171,29 @@ def comparison_frame(table: schemas.Table, head: FitHead, comparisons: list[Comp
     """Rows of `parameter_recovery` or `split_half`."""
     rows = [{"fit_id": head.fit_id, "dataset": head.dataset} | asdict(comparison) for comparison in comparisons]
     return table.frame(pl.DataFrame(rows, schema=table.schema))
+
+
+def intervals_frame(head: FitHead, matrix: ResponseMatrix, found: list[RaterInterval]) -> pl.DataFrame:
+    """Rows of `intervals`; an interval that the data cannot give says why."""
+    rows = [
+        {
+            "dataset": head.dataset, "fit_id": head.fit_id,
+            "entity": head.pool if one.rater is None else matrix.rater_ids[one.rater], "metric": one.metric,
+            "scope": "global", "method": one.design, "estimate": one.interval.estimate, "ci_low": one.interval.ci_low,
+            "ci_high": one.interval.ci_high, "n": one.interval.n, "n_clusters": one.interval.n_clusters,
+            "n_draws": one.interval.n_draws, "seed": one.interval.seed,
+            "resampled_unit": one.interval.resampled_unit, "undefined_reason": _why_no_interval(one),
+        }
+        for one in found
+    ]  # fmt: skip
+    return schemas.INTERVALS.frame(pl.DataFrame(rows, schema=schemas.INTERVALS.schema))
+
+
+def _why_no_interval(one: RaterInterval) -> str | None:
+    if not np.isnan(one.interval.ci_low):
+        return None
+    if one.interval.n == 0:
+        return "no responses"
+    if one.interval.n_clusters < 2:
+        return f"{one.interval.n_clusters} {one.interval.resampled_unit}: nothing to resample"
+    return "undefined in half of the draws"

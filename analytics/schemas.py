@@ -230,6 +230,23 @@ SPLIT_HALF = _comparison(
     "items_by_testlet (for theta) or raters_by_model (for b)",
 )
 
+INTERVALS = Table(
+    "intervals",
+    "95 % percentile intervals of the primary fit's data, one row per dataset, entity, metric, scope and method",
+    ("dataset", "entity", "metric", "scope", "method"),
+    (
+        _DATASET, _FIT_ID, _text("entity", "Rater, or the pool of all raters"),
+        _text("metric", "accuracy, theta_rank (1 is the highest theta) or mean_accuracy (over the pool's raters)"),
+        _text("scope", "Items that the metric is over"),
+        _text("method", "testlet_bootstrap, or two_way_bootstrap where models are drawn too"),
+        _float("estimate", "The metric of the data as they are"), _float("ci_low", "Lower end of the interval"),
+        _float("ci_high", "Upper end of the interval"), _count("n", "Observed responses"),
+        _count("n_clusters", "Units drawn; with few of them intervals are too short"),
+        _count("n_draws", "Bootstrap draws"), _count("seed", "Seed of the draws"),
+        _text("resampled_unit", "What is drawn: testlet, or testlet x model"), _WHY,
+    ),
+)  # fmt: skip
+
 PSYCHOMETRICS: dict[str, Table] = {
     table.name: table
     for table in (
@@ -243,6 +260,7 @@ PSYCHOMETRICS: dict[str, Table] = {
         CONFUSION_BY_DIFFICULTY,
         PARAMETER_RECOVERY,
         SPLIT_HALF,
+        INTERVALS,
     )
 }
 """Every table of the ``psychometrics`` schema by name."""

@@ -19,6 +19,7 @@ from analytics.fit_rows import (
     ctt_frame,
     effects_frame,
     fit_frame,
+    intervals_frame,
     items_frame,
     raters_frame,
 )
@@ -26,6 +27,7 @@ from analytics.irt.testlet import fit_testlet
 from analytics.irt.testlet_result import TestletFit, TestletOptions
 from analytics.literals import MissingPolicy
 from analytics.matrix import ResponseMatrix, scatter_responses
+from analytics.resampling.rater_intervals import rater_intervals
 from analytics.resampling.recovery import Comparison, parameter_recovery, split_halves
 from analytics.robustness_tables import confusion_frame, robustness_frames
 
@@ -56,13 +58,16 @@ class FitOptions:
         Number of difficulty bins.
     n_replicates
         Simulations and splits with which the primary fit is checked; 0 leaves the checks out.
+    n_draws
+        Bootstrap draws of the intervals; 0 leaves the intervals out.
     seed
-        Seed of those.
+        Seed of both.
     """
 
     testlet: TestletOptions = field(default_factory=TestletOptions)
     n_bins: int = 5
     n_replicates: int = 5
+    n_draws: int = 1000
     seed: int = 20260401
 
 
@@ -80,6 +85,7 @@ class DatasetTables:
     confusion_by_difficulty: pl.DataFrame
     parameter_recovery: pl.DataFrame
     split_half: pl.DataFrame
+    intervals: pl.DataFrame
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Frames by table name."""
@@ -138,6 +144,9 @@ def fit_dataset(
             checks = _check_fit(matrix, fit, options)
             for name, comparisons in checks.items():
                 rows[name].append(comparison_frame(schemas.PSYCHOMETRICS[name], head, comparisons))
+        if policy == PRIMARY_POLICY and options.n_draws > 0:
+            drawn = rater_intervals(matrix, fit, n_draws=options.n_draws, seed=options.seed)
+            rows["intervals"].append(intervals_frame(head, matrix, drawn))
     return DatasetTables(**{name: _stack(name, frames) for name, frames in rows.items()})
 
 

@@ -116,6 +116,26 @@ def test_errors_by_model_stand_beside_the_naive_ones(tables) -> None:
     assert single["b_se_by_model"].null_count() == single.height
 
 
+def test_intervals_stand_for_every_rater_and_say_why_where_there_is_none(tables) -> None:
+    found = tables.intervals
+    counts = {(metric, method): n for metric, method, n in found.group_by("metric", "method").len().iter_rows()}
+    assert counts == {
+        ("accuracy", "testlet_bootstrap"): 6, ("mean_accuracy", "testlet_bootstrap"): 1,
+        ("theta_rank", "testlet_bootstrap"): 6, ("mean_accuracy", "two_way_bootstrap"): 1,
+        ("theta_rank", "two_way_bootstrap"): 6,
+    }  # fmt: skip
+    primary = tables.irt_fits.filter("is_primary")["fit_id"].item()
+    assert set(found["fit_id"]) == {primary}
+    ranks = tables.irt_raters.filter(pl.col("fit_id") == primary).join(
+        found.filter(metric="theta_rank", method="testlet_bootstrap"), left_on="rater_id", right_on="entity"
+    )
+    assert (ranks["rank"] == ranks["estimate"]).all()
+    assert found["undefined_reason"].null_count() == found.height
+    single = fit_dataset(simulated_cells(n_models=1, per_model=3), dataset="demo").intervals
+    why = single.filter(method="two_way_bootstrap")["undefined_reason"].unique().to_list()
+    assert why == ["1 testlet x model: nothing to resample"]
+
+
 def test_raters_with_equal_responses_are_named() -> None:
     cells = simulated_cells()
     twin = cells.filter(pl.col("rater_id") == "m0|c0").with_columns(rater_id=pl.lit("m0|twin"))
