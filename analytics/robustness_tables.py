@@ -114,10 +114,11 @@ def _leave_model_out(matrix: ResponseMatrix, fit: TestletFit, options: TestletOp
     for code in range(codes.max() + 1):
         own, others = np.flatnonzero(codes == code), codes != code
         responses = matrix.responses[others]
-        if not others.any() or np.isnan(responses).all():
+        reason = _why_no_difficulties(responses)
+        if reason is not None:
             nothing = np.zeros(matrix.n_items, dtype=np.int64)
             blank = np.full((own.size, matrix.n_items), np.nan)
-            views.append(_View("leave_model_out", own, nothing, blank, blank[0], None, "no other model has responses"))
+            views.append(_View("leave_model_out", own, nothing, blank, blank[0], None, reason))
             continue
         rest = fit_testlet(responses, matrix.item_testlet, fixed)
         scored = score_anchored(
@@ -127,6 +128,14 @@ def _leave_model_out(matrix: ResponseMatrix, fit: TestletFit, options: TestletOp
             _View("leave_model_out", own, difficulty_bins(rest.b, n_bins), scored.probability, rest.b, rest.b_se)
         )
     return views
+
+
+def _why_no_difficulties(responses: FloatArray) -> str | None:
+    """Why the responses of the other models order no items, or None."""
+    observed = np.unique(responses[~np.isnan(responses)])
+    if observed.size == 0:
+        return "no other model has responses"
+    return f"every response of the other models is {observed[0]:g}" if observed.size == 1 else None
 
 
 def confusion_frame(

@@ -1,10 +1,12 @@
 """Accuracy by bin and its slope: by hand, and the excess against a model that is true."""
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.special import expit
 
 from analytics.robustness import bin_accuracy, bin_slope
+from analytics.tables import CELL_COLUMNS, FitOptions, fit_dataset
 
 
 def test_accuracy_by_bin_by_hand() -> None:
@@ -57,3 +59,20 @@ def test_a_rater_that_holds_up_better_has_a_positive_excess(rng) -> None:
     bins, testlet = np.repeat(np.arange(1, 6), 400), np.arange(2000) % 200
     response = (rng.random(2000) < expit(0.4 * (0.5 - b))).astype(float)  # falls at less than half the rate
     assert bin_slope(response, expit(0.5 - b), bins, testlet).excess_slope_ci_low > 0
+
+
+def test_other_models_that_are_all_wrong_leave_no_bins_and_break_nothing() -> None:
+    scores = {"a|0": "0000", "b|0": "1101", "b|1": "0110"}
+    cells = pl.DataFrame(
+        [
+            (rater, rater[0], f"i{i}", "t", int(score), "ok", "right", "right" if score == "1" else "wrong")
+            for rater, row in scores.items()
+            for i, score in enumerate(row)
+        ],
+        schema=list(CELL_COLUMNS),
+        orient="row",
+    )
+    slopes = fit_dataset(cells, dataset="tiny", options=FitOptions(n_replicates=0)).rater_slopes
+    reasons = slopes.filter(bin_source="leave_model_out").select("rater_id", "undefined_reason").unique()
+    assert dict(reasons.iter_rows())["b|0"] == "every response of the other models is 0"
+    assert slopes.filter(bin_source="own_fit", rater_id="b|0")["slope"].is_not_null().all()
