@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from orchestration.docs_tables import PageTable, documented_tables, tables_page
 from orchestration.publish import RAW_TEXT_VIEW
 from orchestration.settings import PROJECT_ROOT, Settings
 from tests.docs.conftest import Demo
-from tests.docs.pages import LANGUAGES, PAGES, PRINTS, Block, blocks, missing_lines, read_page, typed
+from tests.docs.pages import LANGUAGES, PAGES, PRINTS, Block, Place, blocks, missing_lines, read_page, typed
 
 NOT_RUN = {
     "make run": "makes an environment and runs the demo; the fixture has run the demo",
@@ -37,6 +39,14 @@ NOT_RUN = {
 }
 """Every command on the pages that is not run, and why."""
 MAY_BE_EMPTY = "may be empty"
+
+
+@pytest.fixture
+def place(demo: Demo, tmp_path: Path) -> Iterator[Place]:
+    """Copy the demo for one page; it is large, so it does not stay."""
+    copy = demo.place.copied(tmp_path / "checkout")
+    yield copy
+    shutil.rmtree(copy.folder)
 
 
 @pytest.fixture(scope="module")
@@ -134,8 +144,8 @@ def test_the_site_builds_with_every_link_whole(home: Settings, tmp_path: Path) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
-def test_a_page_works_from_top_to_bottom(page: str, demo: Demo, tmp_path: Path) -> None:
-    place, printed = demo.place.copied(tmp_path / "checkout"), ""
+def test_a_page_works_from_top_to_bottom(page: str, place: Place, demo: Demo) -> None:
+    printed = ""
     for block in blocks(page):
         if block.is_file:
             file = place.folder / block.title
