@@ -106,14 +106,12 @@ class FacetSystem:
         inverses, to_thetas = [], []
         for own in self._members:
             w, kept, spread = batch.w[:, :, own], batch.kept[:, None, own], batch.spread[:, None, own]
-            block = -(w * spread) @ w.transpose(0, 2, 1)
-            block[:, diagonal, diagonal] += w.sum(axis=2) + p_v
-            inverse = np.asarray(np.linalg.inv(block), dtype=np.float64)
+            inverse, log_of_block = _invert(w.sum(axis=2) + p_v, w * np.sqrt(spread))
             to_theta = inverse @ (w * kept)
             items -= p_v**2 * inverse
             pull[:, :, own] = p_v * to_theta
             dense[np.ix_(own, own)] -= np.einsum("gja,gjb->ab", w * kept, to_theta, optimize=True)
-            log_determinant += float(np.sum(np.linalg.slogdet(block)[1]))
+            log_determinant += log_of_block
             inverses.append(inverse)
             to_thetas.append(to_theta)
         inverse_b = np.asarray(np.linalg.inv(items), dtype=np.float64)
@@ -190,3 +188,25 @@ class FacetSystem:
         variances = FacetPoint(theta=var_theta, u=var_u, d=var_v, b=var_deviation, mean_b=var_mean)
         slope = FacetPoint(theta=skew_s.sum(axis=0), u=skew_s, d=skew_d, b=np.zeros(n_items), mean_b=0.0)
         return variances, slope, var_b
+
+
+def _invert(diagonal: FloatArray, factor: FloatArray) -> tuple[FloatArray, float]:
+    """Invert diag(d) - F F' of each testlet; also the sum of the log determinants.
+
+    Few raters of a model make F narrow, and the inverse is then that of a small matrix (Woodbury's identity).
+
+    Parameters
+    ----------
+    diagonal, factor
+        d, shape (n_testlets, n_items), and F, shape (n_testlets, n_items, n_raters).
+    """
+    size = np.arange(diagonal.shape[1])
+    if factor.shape[2] >= factor.shape[1]:
+        block = -factor @ factor.transpose(0, 2, 1)
+        block[:, size, size] += diagonal
+        return np.asarray(np.linalg.inv(block), dtype=np.float64), float(np.sum(np.linalg.slogdet(block)[1]))
+    scaled = factor / diagonal[:, :, None]
+    core = np.eye(factor.shape[2]) - factor.transpose(0, 2, 1) @ scaled
+    inverse = scaled @ np.linalg.inv(core) @ scaled.transpose(0, 2, 1)
+    inverse[:, size, size] += 1.0 / diagonal
+    return np.asarray(inverse, dtype=np.float64), float(np.log(diagonal).sum() + np.sum(np.linalg.slogdet(core)[1]))
