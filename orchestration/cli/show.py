@@ -16,7 +16,7 @@ import polars as pl
 from orchestration.house import Progress
 from orchestration.reading import Trace
 
-PIPE_WIDTH = 240
+PIPE_WIDTH = 1000
 
 
 def say(text: str = "") -> None:
