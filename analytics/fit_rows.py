@@ -11,6 +11,7 @@ import polars as pl
 
 from analytics import schemas
 from analytics.ctt.items import item_statistics
+from analytics.irt.testlet_facet import FacetFit
 from analytics.irt.testlet_result import TestletFit, TestletOptions
 from analytics.irt.testlet_robust import cluster_robust_errors
 from analytics.literals import MissingPolicy
@@ -19,18 +20,26 @@ from analytics.resampling.rater_intervals import RaterInterval
 from analytics.resampling.recovery import Comparison
 
 IRT_MODEL = "1pl_testlet"
-"""Name of the model in `irt_fits`."""
+"""Name in `irt_fits` of the model that ranks."""
+
+FACET_MODEL = "1pl_testlet_model_facet"
+"""Name of the same model with an item x model term."""
+
+
+AnyFit = TestletFit | FacetFit
+"""A fit of either model."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitHead:
-    """What names a fit: its id, dataset, study, pool of raters and missing policy."""
+    """What names a fit: its id, dataset, study, pool of raters, missing policy and model."""
 
     fit_id: str
     dataset: str
     study: str
     pool: str
     policy: MissingPolicy
+    irt_model: str = IRT_MODEL
 
 
 def ctt_frame(matrix: ResponseMatrix, dataset: str, pool: str, policy: MissingPolicy) -> pl.DataFrame:
@@ -59,36 +68,39 @@ def ctt_frame(matrix: ResponseMatrix, dataset: str, pool: str, policy: MissingPo
 
 
 def fit_frame(
-    head: FitHead, matrix: ResponseMatrix, fit: TestletFit | None, options: TestletOptions, reason: str | None
+    head: FitHead, matrix: ResponseMatrix, fit: AnyFit | None, options: TestletOptions, reason: str | None
 ) -> pl.DataFrame:
     """Describe the fit in one row, or say why there is none."""
 
     def of(name: str) -> object:
-        return getattr(fit, name) if fit is not None else None
+        return getattr(fit, name, None)  # a model without this number has none
 
+    has_facet = head.irt_model == FACET_MODEL
+    effects = "theta, b, u and v" if has_facet else "theta, b and u"
     chosen = "given" if options.variances == "given" else "by Laplace marginal likelihood"
-    warnings = (*(fit.warnings if fit is not None else ()), *_design_warnings(matrix))
+    warnings = (*(fit.warnings if isinstance(fit, TestletFit) else ()), *_design_warnings(matrix, has_facet=has_facet))
     numbers = (
-        "log_likelihood", "penalised_objective", "marginal_log_likelihood", "sd_theta", "sd_b", "sd_u", "mean_b",
-        "mean_b_se", "n_iterations", "gradient_norm",
+        "log_likelihood", "penalised_objective", "marginal_log_likelihood", "sd_theta", "sd_b", "sd_u", "sd_v",
+        "mean_b", "mean_b_se", "n_iterations", "gradient_norm",
     )  # fmt: skip
     row = {name: of(name) for name in numbers} | {
-        "fit_id": head.fit_id, "dataset": head.dataset, "study": head.study, "pool": head.pool, "irt_model": IRT_MODEL,
-        "missing_policy": head.policy, "penalties": f"normal on theta, b and u, standard deviations {chosen}",
+        "fit_id": head.fit_id, "dataset": head.dataset, "study": head.study, "pool": head.pool,
+        "irt_model": head.irt_model, "missing_policy": head.policy,
+        "penalties": f"normal on {effects}, standard deviations {chosen}",
         "identification": of("identification"), "se_method": "full information" if fit is not None else None,
         "anchor_version": None, "n_raters": matrix.n_raters, "n_models": len(set(matrix.rater_model)),
         "n_items": matrix.n_items, "n_testlets": len(matrix.testlet_ids), "n_observed": matrix.n_observed,
-        "is_converged": fit is not None and fit.is_converged, "is_primary": head.policy == "omit",
+        "is_converged": fit is not None and fit.is_converged, "is_primary": head.policy == "omit" and not has_facet,
         "warnings": "; ".join(warnings) or None, "undefined_reason": reason,
     }  # fmt: skip
     return schemas.IRT_FITS.frame({name: [value] for name, value in row.items()})
 
 
-def _design_warnings(matrix: ResponseMatrix) -> list[str]:
+def _design_warnings(matrix: ResponseMatrix, *, has_facet: bool) -> list[str]:
     """Facts about the raters that a standard error does not know."""
     n_models = len(set(matrix.rater_model))
     warnings = []
-    if n_models < matrix.n_raters:
+    if n_models < matrix.n_raters and not has_facet:
         warnings.append(f"{matrix.n_raters} raters are {n_models} models: standard errors take them as independent")
     first: dict[bytes, str] = {}
     for rater, row in zip(matrix.rater_ids, matrix.responses, strict=True):
@@ -98,40 +110,43 @@ def _design_warnings(matrix: ResponseMatrix) -> list[str]:
     return warnings
 
 
-def items_frame(head: FitHead, matrix: ResponseMatrix, fit: TestletFit, bins: IntArray) -> pl.DataFrame:
-    """Difficulty of every item, with its bin."""
-    n_observed = np.count_nonzero(~np.isnan(matrix.responses), axis=0)
-    robust = cluster_robust_errors(matrix.responses, matrix.item_testlet, matrix.model_codes(), fit)
+def items_frame(head: FitHead, matrix: ResponseMatrix, fit: AnyFit, bins: IntArray) -> pl.DataFrame:
+    """Difficulty of every item, with its bin; errors clustered by model beside those of a fit without the facet."""
+    by_model = np.full(matrix.n_items, np.nan)
+    if isinstance(fit, TestletFit):
+        by_model = cluster_robust_errors(matrix.responses, matrix.item_testlet, matrix.model_codes(), fit).b_se
     return schemas.IRT_ITEMS.frame(
         pl.DataFrame(
             {
                 "item_id": matrix.item_ids,
                 "testlet_id": [matrix.testlet_ids[t] for t in matrix.item_testlet],
-                "n_observed": n_observed,
-                "n_right": np.nansum(matrix.responses, axis=0),
+                **_counts(matrix, axis=0),
                 "b": fit.b,
                 "b_se": fit.b_se,
-                "b_se_by_model": robust.b_se,
-                "is_extreme": fit.is_extreme_item,
+                "b_se_by_model": by_model,
                 "difficulty_bin": pl.Series([f"B{k}" if k else None for k in bins], dtype=pl.String),
             }
         ).with_columns(fit_id=pl.lit(head.fit_id), dataset=pl.lit(head.dataset), undefined_reason=_no_responses())
     )
 
 
-def raters_frame(head: FitHead, matrix: ResponseMatrix, fit: TestletFit) -> pl.DataFrame:
+def _counts(matrix: ResponseMatrix, axis: int) -> dict[str, object]:
+    """Observed and right responses along an axis, and whether they are all right or all wrong."""
+    seen, right = np.count_nonzero(~np.isnan(matrix.responses), axis=axis), np.nansum(matrix.responses, axis=axis)
+    return {"n_observed": seen, "n_right": right, "is_extreme": (seen > 0) & ((right == 0) | (right == seen))}
+
+
+def raters_frame(head: FitHead, matrix: ResponseMatrix, fit: AnyFit) -> pl.DataFrame:
     """Ability and rank of every rater."""
     return schemas.IRT_RATERS.frame(
         pl.DataFrame(
             {
                 "rater_id": matrix.rater_ids,
                 "model": matrix.rater_model,
-                "n_observed": np.count_nonzero(~np.isnan(matrix.responses), axis=1),
-                "n_right": np.nansum(matrix.responses, axis=1),
+                **_counts(matrix, axis=1),
                 "theta": fit.theta,
                 "theta_se": fit.theta_se,
                 "rank": _ranks(fit.theta),
-                "is_extreme": fit.is_extreme_rater,
             },
             strict=False,
         ).with_columns(fit_id=pl.lit(head.fit_id), dataset=pl.lit(head.dataset), undefined_reason=_no_responses())

@@ -118,7 +118,9 @@ IRT_FITS = Table(
         _float("penalised_objective", "Negative log-likelihood plus penalty at the mode"),
         _float("marginal_log_likelihood", "Laplace marginal log-likelihood"),
         _float("sd_theta", "Standard deviation of abilities"), _float("sd_b", "Standard deviation of difficulties"),
-        _float("sd_u", "Standard deviation of testlet effects"), _float("mean_b", "Mean difficulty"),
+        _float("sd_u", "Standard deviation of testlet effects"),
+        _float("sd_v", "Standard deviation of item x model effects; null for a model without them"),
+        _float("mean_b", "Mean difficulty"),
         _float("mean_b_se", "Standard error of the mean difficulty"),
         _flag("is_converged", "Whether mode and standard deviations converged"),
         _count("n_iterations", "Sweeps of the search for the mode, all searches together"),
@@ -135,8 +137,8 @@ IRT_ITEMS = Table(
     (
         _FIT_ID, _DATASET, _ITEM, _TESTLET, _count("n_observed", "Observed responses"),
         _count("n_right", "Right responses"), _float("b", "Difficulty"),
-        _float("b_se", "Standard error of b, uncertainty of theta and u included, raters taken as independent"),
-        _float("b_se_by_model", "Standard error clustered by model, for Student t on n_models - 1; null if extreme"),
+        _float("b_se", "Standard error of b, given the model; siblings independent unless it has a model facet"),
+        _float("b_se_by_model", "Clustered by model, for Student t on n_models - 1; null if extreme or with a facet"),
         _EXTREME, _BIN, _WHY,
     ),
 )  # fmt: skip

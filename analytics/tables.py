@@ -5,7 +5,7 @@ modules) or declarations (`schemas`), and reads or writes nothing.
 """
 
 import hashlib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ import polars as pl
 from analytics import schemas
 from analytics.difficulty import difficulty_bins
 from analytics.fit_rows import (
+    FACET_MODEL,
     IRT_MODEL,
     FitHead,
     comparison_frame,
@@ -24,7 +25,9 @@ from analytics.fit_rows import (
     raters_frame,
 )
 from analytics.irt.testlet import fit_testlet
-from analytics.irt.testlet_result import TestletFit, TestletOptions
+from analytics.irt.testlet_facet import DEFAULT_SCALES, fit_testlet_facet
+from analytics.irt.testlet_facet_system import FacetScales
+from analytics.irt.testlet_result import SMALLEST_SD, TestletFit, TestletOptions
 from analytics.literals import MissingPolicy
 from analytics.matrix import ResponseMatrix, scatter_responses
 from analytics.resampling.rater_intervals import rater_intervals
@@ -41,6 +44,9 @@ NOT_ASKED = "not_asked"
 _POLICIES: tuple[MissingPolicy, ...] = ("omit", "incorrect")
 PRIMARY_POLICY: MissingPolicy = "omit"
 """Policy of the fit that ranks a dataset: missing is missing."""
+
+FACET_CELLS, FACET_TESTLET = 500_000, 300
+"""Cells, and items of a testlet, up to which the fit with item x model effects takes seconds and not hours."""
 
 POOL = "all"
 """Name of the set of all raters."""
@@ -110,8 +116,9 @@ def fit_dataset(
     Returns
     -------
     DatasetTables
-        The first fit takes missing as missing and is primary; the second takes it as wrong. With fewer than two
-        raters or items the fits are rows that say so, and nothing is estimated.
+        The first fit takes missing as missing and is primary; the second takes it as wrong. Where two models have two
+        raters each, a third has item x model effects, so that raters of one model do not count as independent. With
+        fewer than two raters or items the fits are rows that say so, and nothing is estimated.
 
     Raises
     ------
@@ -140,6 +147,10 @@ def fit_dataset(
         rows["rater_bins"].append(robust.rater_bins)
         rows["rater_slopes"].append(robust.rater_slopes)
         rows["confusion_by_difficulty"].append(confusion_frame(head.fit_id, dataset, cells, matrix.item_ids, bins))
+        if policy == PRIMARY_POLICY and _has_siblings(matrix):
+            facet_head = replace(head, fit_id=_fit_id(matrix, dataset, study, policy, options, FACET_MODEL))
+            for name, frame in _facet_frames(replace(facet_head, irt_model=FACET_MODEL), matrix, fit, options).items():
+                rows[name].append(frame)
         if policy == PRIMARY_POLICY and options.n_replicates > 0:
             checks = _check_fit(matrix, fit, options)
             for name, comparisons in checks.items():
@@ -148,6 +159,34 @@ def fit_dataset(
             drawn = rater_intervals(matrix, fit, n_draws=options.n_draws, seed=options.seed)
             rows["intervals"].append(intervals_frame(head, matrix, drawn))
     return DatasetTables(**{name: _stack(name, frames) for name, frames in rows.items()})
+
+
+def _has_siblings(matrix: ResponseMatrix) -> bool:
+    """Whether two models have two raters each, without which item x model effects are not seen."""
+    return int(np.sum(np.bincount(matrix.model_codes()) >= 2)) >= 2
+
+
+def _facet_frames(
+    head: FitHead, matrix: ResponseMatrix, fit: TestletFit, options: FitOptions
+) -> dict[str, pl.DataFrame]:
+    """Fit the item x model term too, from the standard deviations of the fit without; or say why it is left out."""
+    largest = int(np.bincount(matrix.item_testlet).max())
+    reason = None
+    if matrix.responses.size > FACET_CELLS:
+        reason = f"{matrix.responses.size} cells: item x model effects are fitted up to {FACET_CELLS}"
+    elif largest > FACET_TESTLET:
+        reason = f"a testlet of {largest} items: item x model effects are fitted up to {FACET_TESTLET}"
+    if reason is not None:
+        return {"irt_fits": fit_frame(head, matrix, None, options.testlet, reason)}
+    start = FacetScales(max(fit.sd_theta, SMALLEST_SD), max(fit.sd_b, SMALLEST_SD), fit.sd_u, DEFAULT_SCALES.v)
+    facet = fit_testlet_facet(
+        matrix.responses, matrix.item_testlet, matrix.model_codes(), variances=options.testlet.variances, scales=start
+    )
+    return {
+        "irt_fits": fit_frame(head, matrix, facet, options.testlet, None),
+        "irt_items": items_frame(head, matrix, facet, difficulty_bins(facet.b, options.n_bins)),
+        "irt_raters": raters_frame(head, matrix, facet),
+    }
 
 
 def _check_fit(matrix: ResponseMatrix, fit: TestletFit, options: FitOptions) -> dict[str, list[Comparison]]:
@@ -193,9 +232,16 @@ def _why_not(matrix: ResponseMatrix) -> str | None:
     return f"every observed response is {observed[0]:g}: nothing orders raters or items" if observed.size == 1 else None
 
 
-def _fit_id(matrix: ResponseMatrix, dataset: str, study: str, policy: MissingPolicy, options: FitOptions) -> str:
+def _fit_id(
+    matrix: ResponseMatrix,
+    dataset: str,
+    study: str,
+    policy: MissingPolicy,
+    options: FitOptions,
+    irt_model: str = IRT_MODEL,
+) -> str:
     digest = hashlib.sha256()
-    for part in (ESTIMATOR_VERSION, IRT_MODEL, dataset, study, POOL, policy, options):
+    for part in (ESTIMATOR_VERSION, irt_model, dataset, study, POOL, policy, options):
         digest.update(repr(part).encode() + b"\0")
     for labels in (matrix.rater_ids, matrix.rater_model, matrix.item_ids, matrix.testlet_ids):
         digest.update(repr(labels).encode() + b"\0")

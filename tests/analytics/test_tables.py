@@ -48,8 +48,10 @@ def test_every_frame_obeys_its_declaration_and_holds_no_nan(tables) -> None:
 def test_there_is_one_primary_fit_and_it_takes_missing_as_missing(tables) -> None:
     primary = tables.irt_fits.filter("is_primary")
     assert primary["missing_policy"].to_list() == ["omit"]
-    assert tables.irt_fits["missing_policy"].sort().to_list() == ["incorrect", "omit"]
-    assert primary["n_observed"].item() < tables.irt_fits.filter(~pl.col("is_primary"))["n_observed"].item()
+    assert tables.irt_fits.select("irt_model", "missing_policy").sort(pl.all()).rows() == [
+        ("1pl_testlet", "incorrect"), ("1pl_testlet", "omit"), ("1pl_testlet_model_facet", "omit"),
+    ]  # fmt: skip
+    assert primary["n_observed"].item() < tables.irt_fits.filter(missing_policy="incorrect")["n_observed"].item()
     assert "6 raters are 3 models" in primary["warnings"].item()
 
 
@@ -114,6 +116,25 @@ def test_errors_by_model_stand_beside_the_naive_ones(tables) -> None:
     assert items["b_se_by_model"].null_count() == items["is_extreme"].sum()
     single = fit_dataset(simulated_cells(n_models=1, per_model=3), dataset="demo").irt_items
     assert single["b_se_by_model"].null_count() == single.height
+
+
+def test_a_fit_with_the_model_facet_stands_beside_where_models_have_siblings(tables) -> None:
+    facet = tables.irt_fits.filter(irt_model="1pl_testlet_model_facet")
+    assert facet["sd_v"].item() >= 0
+    assert facet["is_converged"].item()
+    assert "standard errors take them as independent" not in (facet["warnings"].item() or "")
+    assert tables.irt_fits.filter(irt_model="1pl_testlet")["sd_v"].null_count() == 2
+    for table, n in ((tables.irt_items, 40), (tables.irt_raters, 6)):
+        assert table.filter(fit_id=facet["fit_id"].item()).height == n
+    alone = fit_dataset(simulated_cells(n_models=6, per_model=1), dataset="demo").irt_fits
+    assert set(alone["irt_model"]) == {"1pl_testlet"}
+
+
+def test_a_matrix_too_large_for_the_facet_says_so(monkeypatch) -> None:
+    monkeypatch.setattr("analytics.tables.FACET_CELLS", 100)
+    found = fit_dataset(simulated_cells(), dataset="demo").irt_fits.filter(irt_model="1pl_testlet_model_facet")
+    assert found["undefined_reason"].item() == "240 cells: item x model effects are fitted up to 100"
+    assert not found["is_primary"].item()
 
 
 def test_intervals_stand_for_every_rater_and_say_why_where_there_is_none(tables) -> None:
@@ -201,8 +222,15 @@ def recorded_cells(data_dir, name: str) -> pl.DataFrame:
 def test_recorded_grades_rank_by_missing_policy(data_dir) -> None:
     found = fit_dataset(recorded_cells(data_dir, "sciEntsBank"), dataset="scientsbank_3way")
     assert found.irt_fits["is_converged"].all()
-    assert found.irt_fits["n_items"].to_list() == [5835, 5835]
-    fits = dict(found.irt_fits.select("missing_policy", "fit_id").iter_rows())
+    assert found.irt_fits["n_items"].to_list() == [5835, 5835, 5835]
+    plain = found.irt_fits.filter(irt_model="1pl_testlet")
+    fits = dict(plain.select("missing_policy", "fit_id").iter_rows())
+    # siblings share much about an item: taken for independent they make its difficulty look known
+    errors = found.irt_items.group_by("fit_id").agg(pl.col("b_se").mean())
+    facet = found.irt_fits.filter(irt_model="1pl_testlet_model_facet")
+    assert facet["sd_v"].item() > 1.5
+    mean_se = dict(errors.iter_rows())
+    assert mean_se[facet["fit_id"].item()] > 1.5 * mean_se[fits["omit"]]
     rank = {
         policy: found.irt_raters.filter(
             (pl.col("fit_id") == fit_id) & (pl.col("rater_id") == "gemini-2.5-flash|inductive")

@@ -67,6 +67,7 @@ def test_blanks_are_not_recorded_and_decide_the_rank_only_if_taken_as_wrong(publ
     ranks = query(
         published,
         "select missing_policy, rank from psychometrics.irt_raters join psychometrics.irt_fits using (fit_id) "
-        f"where irt_fits.dataset = 'scientsbank_3way' and rater_id = '{BLANKED}' order by 1",
+        "where irt_fits.dataset = 'scientsbank_3way' and irt_model = '1pl_testlet' "
+        f"and rater_id = '{BLANKED}' order by 1",
     )
     assert ranks == [("incorrect", 20), ("omit", 1)]
