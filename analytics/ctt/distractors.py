@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.correlation import pearson
 from analytics.matrix import FloatArray, IntArray
 
 MISSING_CHOICE = -1
@@ -75,8 +76,7 @@ def distractor_table(choices: IntArray, key: IntArray, n_options: int) -> Distra
             x, y = chose[usable].astype(np.float64), rest[kept, j][usable]
             if x.any():
                 mean_rest[j, option] = y[x > 0].mean()
-            if x.size > 1 and np.ptp(x) > 0 and np.ptp(y) > 0:
-                r[j, option] = np.corrcoef(x, y)[0, 1]
+            r[j, option] = pearson(x, y)
     return DistractorTable(n, share, mean_rest, r, key[:, None] == np.arange(n_options))
 
 

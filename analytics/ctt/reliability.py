@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+from analytics.correlation import pearson
 from analytics.literals import MissingPolicy, check_option
 from analytics.matrix import FloatArray
 
@@ -153,7 +154,7 @@ def split_half(responses: FloatArray, *, n_splits: int, seed: int) -> FloatArray
         order = rng.permutation(x.shape[1])
         halves = [_row_means(x[:, part]) for part in np.array_split(order, 2)]
         both = ~np.isnan(halves[0]) & ~np.isnan(halves[1])
-        found[split] = spearman_brown(_pearson(halves[0][both], halves[1][both]))
+        found[split] = spearman_brown(pearson(halves[0][both], halves[1][both]))
     return found
 
 
@@ -168,12 +169,6 @@ def _row_means(x: FloatArray) -> FloatArray:
     means = np.full(n.size, np.nan)
     np.divide(np.nan_to_num(x).sum(axis=1), n, out=means, where=n > 0)
     return means
-
-
-def _pearson(x: FloatArray, y: FloatArray) -> float:
-    if x.size < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return float("nan")
-    return float(np.corrcoef(x, y)[0, 1])
 
 
 def _variance(x: FloatArray) -> FloatArray:
@@ -218,7 +213,7 @@ def _correlations(x: FloatArray) -> FloatArray:
     for j in range(x.shape[1]):
         for h in range(j):
             both = ~np.isnan(x[:, j]) & ~np.isnan(x[:, h])
-            r[j, h] = r[h, j] = _pearson(x[both, j], x[both, h])
+            r[j, h] = r[h, j] = pearson(x[both, j], x[both, h])
     return r
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.correlation import pearson
 from analytics.irt.fit_result import IrtFit
 from analytics.matrix import FloatArray
 
@@ -86,14 +87,13 @@ def calibration_drift(old_b: FloatArray, old_se: FloatArray, new_b: FloatArray, 
         shift = float(np.average(difference[kept], weights=1.0 / variance[kept]))
     drift = np.where(common, difference - shift, np.nan)
     z = drift / np.sqrt(variance)
-    has_spread = common.sum() > 2 and np.ptp(old_b[common]) > 0 and np.ptp(new_b[common]) > 0
     return Drift(
         shift=shift,
         drift=drift,
         z=z,
         is_suspect=np.abs(np.nan_to_num(z)) > _SUSPECT,
         rms=float(np.sqrt(np.mean(drift[common] ** 2))),
-        pearson_r=float(np.corrcoef(old_b[common], new_b[common])[0, 1]) if has_spread else float("nan"),
+        pearson_r=pearson(old_b[common], new_b[common]) if common.sum() > 2 else float("nan"),
         n_common=int(common.sum()),
     )
 

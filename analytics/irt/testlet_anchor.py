@@ -60,9 +60,9 @@ def score_anchored(
     sd_theta, sd_u
         Standard deviations of the calibration.
     b_se
-        Standard errors of the difficulties. When given, responses are averaged over N(b, b_se^2): the logit shrinks
-        by 1 / sqrt(1 + pi b_se^2 / 8), the usual approximation of a logistic-normal mean. Without it an imprecise
-        calibration would promise a steeper fall with difficulty than any rater can show.
+        Standard errors of the difficulties. When given, responses are averaged over N(b, b_se^2), see
+        `averaging_slope`. Without it an imprecise calibration would promise a steeper fall with difficulty than any
+        rater can show.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def score_anchored(
     """
     n_testlets = int(item_testlet.max()) + 1
     usable = ~np.isnan(b)
-    slope = np.ones(b.size) if b_se is None else 1.0 / np.sqrt(1.0 + np.pi * np.nan_to_num(b_se) ** 2 / 8.0)
+    slope = np.ones(b.size) if b_se is None else averaging_slope(b_se)
     n_raters = responses.shape[0]
     theta, se = np.full(n_raters, np.nan), np.full(n_raters, np.nan)
     u, converged = np.zeros((n_raters, n_testlets)), np.zeros(n_raters, dtype=bool)
@@ -83,6 +83,14 @@ def score_anchored(
         )
     logit = slope * (theta[:, None] + u[:, item_testlet] - b)
     return AnchoredScores(theta, se, u, 1.0 / (1.0 + np.exp(-logit)), converged)
+
+
+def averaging_slope(b_se: FloatArray) -> FloatArray:
+    """Return the factor by which logits shrink when averaged over N(b, b_se^2), shape (n_items,).
+
+    1 / sqrt(1 + pi b_se^2 / 8), the usual approximation of a logistic-normal mean (MacKay 1992); 1 where b_se is NaN.
+    """
+    return np.asarray(1.0 / np.sqrt(1.0 + np.pi * np.nan_to_num(b_se) ** 2 / 8.0))
 
 
 def _score_one(

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit
 
+from analytics.correlation import pearson
 from analytics.ctt.reliability import spearman_brown
 from analytics.irt.testlet import fit_testlet
 from analytics.irt.testlet_result import SMALLEST_SD, TestletFit, TestletOptions
@@ -166,9 +167,8 @@ def _compare(parameter: str, design: Design, replicate: int, first: FloatArray, 
     both = ~np.isnan(first) & ~np.isnan(second)
     x, y = first[both], second[both]
     is_split = design in ("items_by_testlet", "raters_by_model")
-    has_spread = x.size > 1 and np.ptp(x) > 1e-9 and np.ptp(y) > 1e-9
-    r = float(np.corrcoef(x, y)[0, 1]) if has_spread else float("nan")
-    slope = r * float(x.std() / y.std()) if has_spread and not is_split else float("nan")
+    r = pearson(x, y)
+    slope = float("nan") if is_split or np.isnan(r) else r * float(x.std() / y.std())
     return Comparison(
         parameter=parameter,
         design=design,
