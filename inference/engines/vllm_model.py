@@ -77,7 +77,7 @@ class VllmModel:
     def _admit(self, job: Job) -> Completion | None:
         """Hand a job to vLLM; return its error where it cannot be asked."""
         from vllm import SamplingParams
-        from vllm.sampling_params import StructuredOutputsParams
+        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
         if self._settings["chat_template"] != "plain" and not self._template:
             message = "the model has no chat template; set settings.chat_template to plain or to a template of its own"
@@ -90,7 +90,10 @@ class VllmModel:
                 return _too_long(job.id, message, len(token_ids))
             constraint = StructuredOutputsParams(**job.constraint) if job.constraint else None
             params = SamplingParams(
-                **job.sampling, structured_outputs=constraint, logprobs=N_LOGPROBS if job.options else None
+                **job.sampling,
+                structured_outputs=constraint,
+                logprobs=N_LOGPROBS if job.options else None,
+                output_kind=RequestOutputKind.FINAL_ONLY,  # nothing is made of a response before it is whole
             )
             self._engine.add_request(job.id, {"prompt_token_ids": token_ids}, params)
         except Exception as problem:
