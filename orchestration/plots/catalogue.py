@@ -12,7 +12,7 @@ from typing import Any, Literal
 import polars as pl
 
 from orchestration.house import UnknownNameError
-from orchestration.plots import items, raters
+from orchestration.plots import curves, items, raters
 from orchestration.plots.style import styled
 from orchestration.reading import NotPublishedError, query_published
 from orchestration.settings import Settings
@@ -76,6 +76,22 @@ PLOTS: dict[str, Plot] = {
             "select b, is_extreme from psychometrics.irt_items where fit_id = ? and b is not null",
         ),
         items.wright_map,
+    ),
+    "item-curves": Plot(
+        "Probability of a right response over ability, by item difficulty",
+        (
+            "select b, difficulty_bin from psychometrics.irt_items where fit_id = ? and b is not null",
+            "select theta from psychometrics.irt_raters where fit_id = ? and theta is not null",
+        ),
+        curves.item_curves,
+    ),
+    "information": Plot(
+        "What all items together tell about ability, and the standard error that follows",
+        (
+            "select b from psychometrics.irt_items where fit_id = ? and b is not null",
+            "select theta from psychometrics.irt_raters where fit_id = ? and theta is not null",
+        ),
+        curves.information,
     ),
     "excess-slopes": Plot(
         "How much less accuracy falls with difficulty than ability implies",

@@ -9,6 +9,7 @@ import pytest
 
 from orchestration.house import UnknownNameError
 from orchestration.plots import PLOTS, NothingToDrawError, draw, png_markdown, save
+from orchestration.plots.curves import information, item_curves
 from orchestration.plots.items import confusion_by_bin, wright_map
 from orchestration.plots.raters import MOST_ROWS, coverage, leaderboard
 from orchestration.plots.style import PALETTE, STATUS_COLOURS, colour_by
@@ -135,3 +136,15 @@ def test_more_families_than_colours_share_one() -> None:
     names = [f"f{i}" for i in range(len(PALETTE) + 1)]
     assert colour_by(names, "family", "family") == {"value": PALETTE[0]}
     assert len(colour_by(names[:-1], "family", "family").to_dict()["scale"]["range"]) == len(PALETTE)
+
+
+def test_curves_are_those_of_the_model(published: Settings) -> None:
+    items = pl.DataFrame({"b": [-1.0, 1.0, 2.0], "difficulty_bin": ["B1", "B5", "B5"]})
+    raters = pl.DataFrame({"theta": [-2.0, 2.0]})
+    drawn = [row for row in rows(item_curves(items, raters, "subject")) if "p" in row]
+    at_zero = {row["difficulty_bin"]: row["p"] for row in drawn if abs(row["theta"]) < 1e-9}  # type: ignore[arg-type]
+    # 1 / (1 + e^-1); the mean of 1 / (1 + e) and 1 / (1 + e^2)
+    assert at_zero == pytest.approx({"B1": 0.731059, "B5": (0.268941 + 0.119203) / 2}, abs=1e-6)
+    told = [row for row in rows(information(items, raters, "subject")) if "information" in row]
+    middle = next(row for row in told if abs(row["theta"]) < 1e-9)  # type: ignore[arg-type]
+    assert middle["information"] == pytest.approx(2 * 0.731059 * 0.268941 + 0.119203 * 0.880797, abs=1e-5)
