@@ -12,6 +12,7 @@ import polars as pl
 
 from analytics import schemas
 from analytics.difficulty import difficulty_bins
+from analytics.facet_tables import facet_frames, has_siblings
 from analytics.fit_rows import (
     FACET_MODEL,
     IRT_MODEL,
@@ -25,9 +26,7 @@ from analytics.fit_rows import (
     raters_frame,
 )
 from analytics.irt.testlet import fit_testlet
-from analytics.irt.testlet_facet import DEFAULT_SCALES, fit_testlet_facet
-from analytics.irt.testlet_facet_system import FacetScales
-from analytics.irt.testlet_result import SMALLEST_SD, TestletFit, TestletOptions
+from analytics.irt.testlet_result import TestletFit, TestletOptions
 from analytics.literals import MissingPolicy
 from analytics.matrix import ResponseMatrix, scatter_responses
 from analytics.resampling.rater_intervals import rater_intervals
@@ -44,9 +43,6 @@ NOT_ASKED = "not_asked"
 _POLICIES: tuple[MissingPolicy, ...] = ("omit", "incorrect")
 PRIMARY_POLICY: MissingPolicy = "omit"
 """Policy of the fit that ranks a dataset: missing is missing."""
-
-FACET_CELLS, FACET_TESTLET = 500_000, 300
-"""Cells, and items of a testlet, up to which the fit with item x model effects takes seconds and not hours."""
 
 POOL = "all"
 """Name of the set of all raters."""
@@ -138,55 +134,48 @@ def fit_dataset(
             rows["irt_fits"].append(fit_frame(head, matrix, None, options.testlet, reason))
             continue
         fit = fit_testlet(matrix.responses, matrix.item_testlet, options.testlet)
-        bins = difficulty_bins(fit.b, options.n_bins)
-        rows["irt_fits"].append(fit_frame(head, matrix, fit, options.testlet, None))
-        rows["irt_items"].append(items_frame(head, matrix, fit, bins))
-        rows["irt_raters"].append(raters_frame(head, matrix, fit))
-        rows["irt_testlet_effects"].append(effects_frame(head, matrix, fit))
-        robust = robustness_frames(head.fit_id, dataset, matrix, fit, bins, options.testlet, options.n_bins)
-        rows["rater_bins"].append(robust.rater_bins)
-        rows["rater_slopes"].append(robust.rater_slopes)
-        rows["confusion_by_difficulty"].append(confusion_frame(head.fit_id, dataset, cells, matrix.item_ids, bins))
-        if policy == PRIMARY_POLICY and _has_siblings(matrix):
-            facet_head = replace(head, fit_id=_fit_id(matrix, dataset, study, policy, options, FACET_MODEL))
-            for name, frame in _facet_frames(replace(facet_head, irt_model=FACET_MODEL), matrix, fit, options).items():
+        parts = [_fit_frames(head, cells, matrix, fit, options)]
+        if policy == PRIMARY_POLICY:
+            parts += _primary_frames(head, matrix, fit, options)
+        for part in parts:
+            for name, frame in part.items():
                 rows[name].append(frame)
-        if policy == PRIMARY_POLICY and options.n_replicates > 0:
-            checks = _check_fit(matrix, fit, options)
-            for name, comparisons in checks.items():
-                rows[name].append(comparison_frame(schemas.PSYCHOMETRICS[name], head, comparisons))
-        if policy == PRIMARY_POLICY and options.n_draws > 0:
-            drawn = rater_intervals(matrix, fit, n_draws=options.n_draws, seed=options.seed)
-            rows["intervals"].append(intervals_frame(head, matrix, drawn))
     return DatasetTables(**{name: _stack(name, frames) for name, frames in rows.items()})
 
 
-def _has_siblings(matrix: ResponseMatrix) -> bool:
-    """Whether two models have two raters each, without which item x model effects are not seen."""
-    return int(np.sum(np.bincount(matrix.model_codes()) >= 2)) >= 2
-
-
-def _facet_frames(
-    head: FitHead, matrix: ResponseMatrix, fit: TestletFit, options: FitOptions
+def _fit_frames(
+    head: FitHead, cells: pl.DataFrame, matrix: ResponseMatrix, fit: TestletFit, options: FitOptions
 ) -> dict[str, pl.DataFrame]:
-    """Fit the item x model term too, from the standard deviations of the fit without; or say why it is left out."""
-    largest = int(np.bincount(matrix.item_testlet).max())
-    reason = None
-    if matrix.responses.size > FACET_CELLS:
-        reason = f"{matrix.responses.size} cells: item x model effects are fitted up to {FACET_CELLS}"
-    elif largest > FACET_TESTLET:
-        reason = f"a testlet of {largest} items: item x model effects are fitted up to {FACET_TESTLET}"
-    if reason is not None:
-        return {"irt_fits": fit_frame(head, matrix, None, options.testlet, reason)}
-    start = FacetScales(max(fit.sd_theta, SMALLEST_SD), max(fit.sd_b, SMALLEST_SD), fit.sd_u, DEFAULT_SCALES.v)
-    facet = fit_testlet_facet(
-        matrix.responses, matrix.item_testlet, matrix.model_codes(), variances=options.testlet.variances, scales=start
-    )
+    """Rows of a fit: its numbers, bins, slopes and confusions."""
+    bins = difficulty_bins(fit.b, options.n_bins)
+    robust = robustness_frames(head.fit_id, head.dataset, matrix, fit, bins, options.testlet, options.n_bins)
     return {
-        "irt_fits": fit_frame(head, matrix, facet, options.testlet, None),
-        "irt_items": items_frame(head, matrix, facet, difficulty_bins(facet.b, options.n_bins)),
-        "irt_raters": raters_frame(head, matrix, facet),
+        "irt_fits": fit_frame(head, matrix, fit, options.testlet, None),
+        "irt_items": items_frame(head, matrix, fit, bins),
+        "irt_raters": raters_frame(head, matrix, fit),
+        "irt_testlet_effects": effects_frame(head, matrix, fit),
+        "rater_bins": robust.rater_bins,
+        "rater_slopes": robust.rater_slopes,
+        "confusion_by_difficulty": confusion_frame(head.fit_id, head.dataset, cells, matrix.item_ids, bins),
     }
+
+
+def _primary_frames(
+    head: FitHead, matrix: ResponseMatrix, fit: TestletFit, options: FitOptions
+) -> list[dict[str, pl.DataFrame]]:
+    """Rows that only the primary fit has: the fit with the model facet beside it, checks and intervals."""
+    found = []
+    if has_siblings(matrix):
+        fit_id = _fit_id(matrix, head.dataset, head.study, head.policy, options, FACET_MODEL)
+        facet_head = replace(head, fit_id=fit_id, irt_model=FACET_MODEL)
+        found.append(facet_frames(facet_head, matrix, fit, options.testlet, options.n_bins))
+    if options.n_replicates > 0:
+        checks = _check_fit(matrix, fit, options)
+        found.append({n: comparison_frame(schemas.PSYCHOMETRICS[n], head, rows) for n, rows in checks.items()})
+    if options.n_draws > 0:
+        drawn = rater_intervals(matrix, fit, n_draws=options.n_draws, seed=options.seed)
+        found.append({"intervals": intervals_frame(head, matrix, drawn)})
+    return found
 
 
 def _check_fit(matrix: ResponseMatrix, fit: TestletFit, options: FitOptions) -> dict[str, list[Comparison]]:

@@ -131,7 +131,7 @@ def test_a_fit_with_the_model_facet_stands_beside_where_models_have_siblings(tab
 
 
 def test_a_matrix_too_large_for_the_facet_says_so(monkeypatch) -> None:
-    monkeypatch.setattr("analytics.tables.FACET_CELLS", 100)
+    monkeypatch.setattr("analytics.facet_tables.FACET_CELLS", 100)
     found = fit_dataset(simulated_cells(), dataset="demo").irt_fits.filter(irt_model="1pl_testlet_model_facet")
     assert found["undefined_reason"].item() == "240 cells: item x model effects are fitted up to 100"
     assert not found["is_primary"].item()
