@@ -7,6 +7,7 @@ and does not print.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import duckdb
 import polars as pl
 
 from orchestration.house import UnknownNameError
@@ -16,6 +17,10 @@ from orchestration.warehouse import connect, read_frame
 
 class NotPublishedError(RuntimeError):
     """There is no published file yet."""
+
+
+class QueryError(ValueError):
+    """A query that somebody typed and the published file cannot answer; one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,29 @@ def query_published(settings: Settings, query: str, parameters: Sequence[object]
         raise NotPublishedError(f"{settings.analyst}: nothing is published yet; run: thetahouse run")
     with connect(settings.analyst, read_only=True) as connection:
         return read_frame(connection, query, parameters)
+
+
+def answer_typed(settings: Settings, query: str) -> pl.DataFrame:
+    """Run a query that somebody typed.
+
+    Raises
+    ------
+    NotPublishedError
+        If nothing has been published yet.
+    QueryError
+        If there is nothing to run, DuckDB refuses it, or a column is of a kind that cannot be shown.
+    """
+    try:
+        if not duckdb.extract_statements(query):
+            raise QueryError('the query is empty; try "from marts.leaderboard"')
+        return query_published(settings, query)
+    except duckdb.Error as problem:
+        # DuckDB repeats the query below an empty line; the person has just typed it
+        reason = " ".join(str(problem).split("\n\nLINE ")[0].split())
+        raise QueryError(f"{reason}; correct the query (the file is read-only)") from problem
+    except pl.exceptions.PolarsError as problem:
+        reason = str(problem).splitlines()[0].split(". Hint")[0]
+        raise QueryError(f"{reason}; cast that column to varchar in the query") from problem
 
 
 def asked_landed_parsed(settings: Settings) -> pl.DataFrame:
@@ -97,6 +125,11 @@ def _what_is_unknown(settings: Settings, rater_id: str, item_id: str, dataset: s
     raters = query_published(settings, "select distinct rater_id from core.responses order by 1")["rater_id"]
     if rater_id not in raters:
         return f"unknown rater {rater_id!r}; expected one of {raters.head(8).to_list()} … ({len(raters)} in all)"
+    datasets = query_published(
+        settings, "select distinct dataset from core.responses where rater_id = ? order by 1", [rater_id]
+    )["dataset"]
+    if dataset is not None and dataset not in datasets:
+        return f"unknown data set {dataset!r} for rater {rater_id!r}; expected one of {datasets.to_list()}"
     items = query_published(
         settings,
         "select distinct item_id from core.responses where rater_id = ? and (?::varchar is null or dataset = ?) "

@@ -51,6 +51,8 @@ class _Loader(yaml.SafeLoader):
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = key_node.value
+            if not isinstance(key, str):
+                raise yaml.constructor.ConstructorError(None, None, "a key is not text", key_node.start_mark)
             if key in result:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
             result[key] = self.construct_object(value_node, deep=True)

@@ -9,6 +9,7 @@ import gzip
 import io
 import logging
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -122,7 +123,10 @@ def _decode(path: Path) -> tuple[str, str]:
         raise SourceError(f"{path}: no such file; correct the name, or put the file there")
     data = path.read_bytes()
     if path.suffix == ".gz":
-        data = gzip.decompress(data)
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as problem:
+            raise SourceError(f"{path}: not a whole gzip file ({problem}); compress it again, or drop .gz") from None
     if b"\x00" in data:
         raise SourceError(f"{path}: holds NUL bytes, so it is not a text table in UTF-8 or cp1252; save it as UTF-8")
     try:

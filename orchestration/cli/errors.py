@@ -3,8 +3,6 @@
 
 def is_user_error(error: Exception) -> bool:
     """Tell whether an error names a thing, a value and a remedy for the person who typed the command."""
-    import duckdb
-
     from inference.landing import ChunkError
     from inference.planning import RaterConflictError
     from inference.prompts import TemplateError
@@ -13,7 +11,7 @@ def is_user_error(error: Exception) -> bool:
     from orchestration.generations import MixedGenerationsError
     from orchestration.house import UnknownNameError
     from orchestration.locks import LockHeldError
-    from orchestration.reading import NotPublishedError
+    from orchestration.reading import NotPublishedError, QueryError
     from orchestration.warehouse import WarehouseBusyError
 
     return isinstance(
@@ -28,6 +26,6 @@ def is_user_error(error: Exception) -> bool:
         | WarehouseBusyError
         | NotPublishedError
         | UnknownNameError
-        | NotADirectoryError
-        | duckdb.ProgrammingError,
+        | QueryError
+        | NotADirectoryError,
     )

@@ -29,12 +29,12 @@ def sql(
 ) -> None:
     """Query the analysts' file."""
     from orchestration.cli import show
-    from orchestration.reading import query_published
+    from orchestration.reading import answer_typed
     from orchestration.settings import load_settings
 
-    frame = query_published(load_settings(), query)
+    frame = answer_typed(load_settings(), query)
     if format is Format.csv:
-        sys.stdout.write(frame.write_csv())
+        sys.stdout.write(show.as_csv(frame))
     elif format is Format.json:
         sys.stdout.write(show.as_json(frame) + "\n")
     else:

@@ -73,6 +73,20 @@ def as_json(frame: pl.DataFrame) -> str:
     return json.dumps(frame.to_dicts(), ensure_ascii=False, indent=2, default=_json_text)
 
 
+def as_csv(frame: pl.DataFrame) -> str:
+    """Write the rows as CSV; a list or a struct, for which CSV has no cell, as JSON text."""
+    nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
+    texts = [
+        pl.Series(name, [None if value is None else _nested_json(value) for value in frame[name].to_list()], pl.String)
+        for name in nested
+    ]
+    return frame.with_columns(texts).write_csv()
+
+
+def _nested_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_json_text)
+
+
 def _json_text(value: Any) -> str:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 

@@ -46,6 +46,7 @@ def test_the_fingerprint_follows_content_and_not_place(folder, change, load, tmp
         ("models/overlap.yml", 'revision: "1"', "revision: main", "revision 'main' moves"),
         ("models/overlap.yml", "  title: Overlap", "  title: [", "not valid YAML"),
         ("models/overlap.yml", "  family: lexical", "  family: a\n  family: b", "key 'family' stands twice"),
+        ("models/overlap.yml", "  family: lexical", "  ? [a, b]\n  : c", "not valid YAML: a key is not text"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_with_file_key_and_remedy(change, load, name, old, new, message):

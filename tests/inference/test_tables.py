@@ -1,3 +1,4 @@
+import gzip
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,14 @@ def test_a_file_that_cannot_be_read_is_named_with_its_line(tmp_path, content, me
         read_text_table(_file(tmp_path, content))
     assert "t.csv" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"id,text\n1,a\n", gzip.compress(b"id,text\n1,a\n")[:-9]])
+def test_a_file_that_is_no_whole_gzip_is_named(tmp_path, content):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(content)
+    with pytest.raises(SourceError, match=r"t\.csv\.gz: not a whole gzip file .*compress it again"):
+        read_text_table(path)
 
 
 def test_a_missing_column_lists_those_that_there_are(tmp_path):

@@ -1,0 +1,57 @@
+"""Typed queries: an answer, or one line that says what is wrong and what to do."""
+
+import sys
+
+import polars as pl
+import pytest
+
+from orchestration.cli import main
+from orchestration.cli.show import as_csv
+from orchestration.house import UnknownNameError
+from orchestration.reading import QueryError, answer_typed, read_trace
+from orchestration.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("query", "complaint"),
+    [
+        ("", "the query is empty"),
+        (" ; -- nothing", "the query is empty"),
+        ("selec 1", 'syntax error at or near "selec"'),
+        ("from nowhere", "nowhere does not exist"),
+        ("select nope from core.items", "nope"),
+        ("select 'a'::int", "Could not convert string 'a' to INT32"),
+        ("from 'none.csv'", "none.csv"),
+        ("delete from core.items", "read-only"),
+        ("select 1; drop table core.items", "read-only"),
+        ("select interval 3 days as pause", "cast that column to varchar"),
+    ],
+)
+def test_a_query_that_cannot_be_answered_is_one_line_and_exit_code_2(
+    published: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    query: str,
+    complaint: str,
+) -> None:
+    with pytest.raises(QueryError):
+        answer_typed(published, query)
+    monkeypatch.setenv("THETAHOUSE_HOME", str(published.home))
+    monkeypatch.setattr(sys, "argv", ["thetahouse", "sql", query])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    line = capsys.readouterr().err
+    assert stopped.value.code == 2
+    assert line.startswith("error: ")
+    assert line.count("\n") == 1
+    assert complaint in line
+
+
+def test_csv_holds_lists_and_structs_as_json() -> None:
+    frame = pl.DataFrame({"id": ["007", "8"], "labels": [["a", "ä"], None], "range": [{"low": 0}, {"low": None}]})
+    assert as_csv(frame) == 'id,labels,range\n007,"[""a"", ""ä""]","{""low"": 0}"\n8,,"{""low"": null}"\n'
+
+
+def test_a_data_set_that_a_rater_has_not_answered_is_named(published: Settings) -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown data set 'nosuch' .*expected one of \['labels'"):
+        read_trace(published, rater_id="alpha|0", item_id="007", dataset="nosuch")
