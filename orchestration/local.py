@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from dagster import DagsterInstance, Definitions, ExecuteInProcessResult
+import psutil
+from dagster import DagsterInstance, Definitions, ExecuteInProcessResult, RunsFilter
 from dagster._core.execution.plan.objects import StepFailureData
 
 from orchestration.build import build_definitions
 from orchestration.house import House, load_catalogue, raters_by_model
 from orchestration.partitions import sync_partitions
 from orchestration.requests import ASK_JOB, REFRESH_JOB, ask_configuration
+from orchestration.sensors import UNFINISHED
 from orchestration.settings import Settings
 
 DAGSTER_YAML = """\
@@ -30,6 +32,7 @@ concurrency:
     default_limit: 1
 """
 DBT_ERRORS = "Errors parsed from dbt logs:"
+PROCESS_TAG = "thetahouse/process"
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -93,11 +96,38 @@ def _warnings(result: ExecuteInProcessResult) -> Iterator[str]:
             yield f"{check.asset_key.to_user_string()}, {check.check_name}: {check.description}"
 
 
+def process_identity(pid: int) -> str | None:
+    """Return what tells a running process from a later one with the same number; None where it is gone."""
+    try:
+        return f"{pid}:{psutil.Process(pid).create_time():.2f}"
+    except psutil.NoSuchProcess:
+        return None
+
+
+def clear_killed_runs(instance: DagsterInstance) -> int:
+    """Close the runs whose process was killed, and give back the pool slots that they hold; return how many.
+
+    Nobody else does it: a run in this process has no daemon that watches over it, and a slot that stays claimed would
+    keep every later run waiting without end.
+    """
+    n_cleared = 0
+    for run in instance.get_runs(RunsFilter(statuses=UNFINISHED)):
+        owner = run.tags.get(PROCESS_TAG)
+        if owner is not None and process_identity(int(owner.split(":")[0])) != owner:
+            instance.report_run_failed(run, "the process of this run was killed; what had landed stays landed")
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+            n_cleared += 1
+    return n_cleared
+
+
 def _execute(
     definitions: Definitions, job: str, instance: DagsterInstance, configuration: Mapping[str, Any]
 ) -> ExecuteInProcessResult:
     return definitions.resolve_job_def(job).execute_in_process(
-        run_config={**QUIET, **configuration}, instance=instance, raise_on_error=False
+        run_config={**QUIET, **configuration},
+        instance=instance,
+        raise_on_error=False,
+        tags={PROCESS_TAG: str(process_identity(os.getpid()))},
     )
 
 
@@ -117,6 +147,7 @@ def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
     prepare_dagster_home(settings)
     catalogue = load_catalogue(settings)
     with DagsterInstance.get() as instance, _output_to(settings.home / "logs" / "run.log"):
+        clear_killed_runs(instance)
         definitions = build_definitions(house)
         sync_partitions(instance, catalogue.raters.filter("is_active")["rater_id"])
         seconds["prepare"] = time.monotonic() - started
