@@ -83,7 +83,8 @@ def documented_tables(manifest: Mapping[str, Any]) -> tuple[PageTable, ...]:
     keys = _keys(manifest["nodes"].values())
     models = (n for n in manifest["nodes"].values() if n["resource_type"] == "model" and n["schema"] in SCHEMAS)
     stored = (node for node in models if node["config"]["materialized"] != "ephemeral")
-    tables = [_table(node, keys) for node in (*stored, *manifest["sources"].values())]
+    sources = (source for source in manifest["sources"].values() if source["schema"] in SCHEMAS)
+    tables = [_table(node, keys) for node in (*stored, *sources)]
     return tuple(sorted(tables, key=lambda table: (list(SCHEMAS).index(table.schema), table.name)))
 
 

@@ -93,10 +93,15 @@ def _declaration_hash() -> str:
     return hash_of([_create_statements(table) for table in PSYCHOMETRICS.values()])
 
 
-def kept_fits(connection: duckdb.DuckDBPyConnection, hashes: Mapping[str, str]) -> set[str]:
-    """Return the data sets whose fits stand already, computed from the very same input."""
+def _ensure_notes(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the table that says what each data set's fits were computed from."""
     connection.execute("create schema if not exists meta")
     connection.execute("create table if not exists meta.fits (dataset varchar, input_hash varchar, declared varchar)")
+
+
+def kept_fits(connection: duckdb.DuckDBPyConnection, hashes: Mapping[str, str]) -> set[str]:
+    """Return the data sets whose fits stand already, computed from the very same input."""
+    _ensure_notes(connection)
     found = connection.execute("select dataset, input_hash from meta.fits where declared = ?", [_declaration_hash()])
     return {str(name) for name, value in found.fetchall() if hashes.get(name) == value}
 
@@ -128,6 +133,7 @@ def write_fits(
                 connection.execute(statement)
         connection.execute(f"delete from psychometrics.{name} where not list_contains(?, dataset)", [sorted(kept)])
         insert(connection, f"psychometrics.{name}", frames[name])
+    _ensure_notes(connection)
     connection.execute("delete from meta.fits")
     rows = [[name, value, _declaration_hash()] for name, value in sorted(hashes.items())]
     if rows:

@@ -80,6 +80,7 @@ def is_current(settings: Settings, registry: Registry) -> bool:
     return (
         last is not None
         and settings.public.exists()
+        and settings.warehouse.exists()
         and last.n_to_ask == 0
         and last.fingerprint == journal_fingerprint(registry, settings)
     )

@@ -35,7 +35,7 @@ NOT_RUN = {
     "thetahouse import-responses samples_grade.jsonl --dataset demo_labels --item-field doc.answer_id": (
         "needs a log of another program; tests/orchestration imports some"
     ),
-    "thetahouse run --force": "another block of the page forces a run",
+    "thetahouse run --force": "tests/orchestration forces runs",
 }
 """Every command on the pages that is not run, and why."""
 MAY_BE_EMPTY = "may be empty"
