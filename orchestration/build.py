@@ -18,13 +18,15 @@ from dagster import (
 from dagster_dbt import DbtCliResource
 
 from orchestration.assets.dbt import dbt_step
+from orchestration.assets.pictures import PICTURES, picture_assets
+from orchestration.assets.previous import previous_leaderboard
 from orchestration.assets.psychometrics import TABLE_KEYS, psychometrics
 from orchestration.assets.published import published_assets
 from orchestration.assets.raw import ask_model_job, raw_mirror, raw_responses
 from orchestration.checks import statistical_checks
 from orchestration.dbt import dbt_executable, environment, prepared_manifest
 from orchestration.house import House
-from orchestration.requests import REFRESH_JOB
+from orchestration.requests import PICTURES_JOB, REFRESH_JOB
 from orchestration.resources import locked_house
 from orchestration.schedules import nightly
 from orchestration.sensors import plan_sensor
@@ -62,18 +64,26 @@ def build_definitions(house: House, manifest: Path | None = None) -> Definitions
     core, marts = dbt_step(manifest, "core"), dbt_step(manifest, "marts")
     mart_keys = _keys(marts, ("marts",))
     sources = [*_keys(core, ("core",)), *TABLE_KEYS, *mart_keys]
-    assets = [raw_mirror, raw_responses, core, psychometrics, marts, *published_assets(sources, mart_keys, manifest)]
+    published = published_assets(sources, mart_keys, manifest)
+    assets = [raw_mirror, raw_responses, previous_leaderboard, core, psychometrics, marts, *published, picture_assets()]
+    drawn = AssetSelection.groups(PICTURES)
     refresh = define_asset_job(
         REFRESH_JOB,
-        selection=AssetSelection.all() - AssetSelection.assets(raw_responses).without_checks(),
+        selection=AssetSelection.all() - AssetSelection.assets(raw_responses).without_checks() - drawn,
         description="Mirror the registry, rebuild core, fits and marts, publish: one generation, one lock.",
+        executor_def=in_process_executor,
+    )
+    pictures = define_asset_job(
+        PICTURES_JOB,
+        selection=drawn,
+        description="Draw what is published; nothing waits for it.",
         executor_def=in_process_executor,
     )
     return Definitions(
         assets=assets,
         asset_checks=[statistical_checks()],
-        jobs=[refresh, ask_model_job],
-        sensors=[plan_sensor([refresh, ask_model_job])],
+        jobs=[refresh, ask_model_job, pictures],
+        sensors=[plan_sensor([refresh, ask_model_job, pictures])],
         schedules=[nightly(ask_model_job)],
         resources={
             "house": ResourceDefinition.hardcoded_resource(house),

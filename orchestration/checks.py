@@ -97,6 +97,20 @@ CHECKS = (
         "|| ' %, the majority label in ' || round(100 * share, 1) || ' %' "
         "from marts.leaderboard join majority using (dataset) where accuracy <= share order by dataset, rater_id",
     ),
+    Check(
+        "metrics_stay",
+        "marts.refresh_diff",
+        False,
+        "No rater's accuracy or ability (by more than its standard error) differs from the refresh before.",
+        "select dataset || ': ' || rater_id || ': accuracy ' "
+        "|| ifnull(round(accuracy_before, 3)::varchar, 'undefined') || ' to ' "
+        "|| ifnull(round(accuracy_after, 3)::varchar, 'undefined') || ', theta ' "
+        "|| ifnull(round(theta_before, 2)::varchar, 'undefined') || ' to ' "
+        "|| ifnull(round(theta_after, 2)::varchar, 'undefined') from marts.refresh_diff "
+        "where change = 'changed' and (accuracy_after is distinct from accuracy_before "
+        "or (theta_after is null) <> (theta_before is null) or abs(theta_after - theta_before) > theta_se_before) "
+        "order by dataset, rater_id",
+    ),
 )
 
 

@@ -38,10 +38,15 @@ class Published:
 
     generation: int
     """Refresh that every table of the file belongs to."""
-    n_tables: int
-    """Tables copied."""
+    n_rows: Mapping[str, int]
+    """Rows of every table copied, by ``schema.table``."""
     n_bytes: int
     """Size of the file."""
+
+    @property
+    def n_tables(self) -> int:
+        """Tables copied."""
+        return len(self.n_rows)
 
 
 def public_marts(manifest: Mapping[str, Any]) -> tuple[str, ...]:
@@ -94,21 +99,32 @@ def _write_meta(connection: duckdb.DuckDBPyConnection, generation: int) -> None:
     )
 
 
-def _build(warehouse: Path, aside: Path, fill: Callable[[duckdb.DuckDBPyConnection], int]) -> tuple[int, int]:
-    """Fill a new file from the warehouse; return its generation and number of tables."""
+def _build(
+    warehouse: Path, aside: Path, fill: Callable[[duckdb.DuckDBPyConnection], None]
+) -> tuple[int, dict[str, int]]:
+    """Fill a new file from the warehouse; return its generation and the rows of its tables."""
     with connect(Path(":memory:")) as connection:
         _attach(connection, warehouse)
         connection.execute(f"attach {literal(str(aside))} as out")
         connection.execute(f"use {HOUSE}")
         generation = generations.current(connection)
         connection.execute("use out")
-        n_tables = fill(connection)
+        fill(connection)
+        n_rows = _count_rows(connection)
         _write_meta(connection, generation)
         connection.execute("checkpoint out")
         connection.execute("use memory")
         connection.execute("detach out")
         connection.execute(f"detach {HOUSE}")
-    return generation, n_tables
+    return generation, n_rows
+
+
+def _count_rows(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    found = connection.execute(
+        "select schema_name || '.' || table_name, estimated_size from duckdb_tables() where database_name = 'out' "
+        "order by all"
+    )
+    return {str(table): int(n) for table, n in found.fetchall()}
 
 
 def _attach(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> None:
@@ -134,40 +150,36 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _publish(warehouse: Path, target: Path, fill: Callable[[duckdb.DuckDBPyConnection], int]) -> Published:
+def _publish(warehouse: Path, target: Path, fill: Callable[[duckdb.DuckDBPyConnection], None]) -> Published:
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f"{target.name}{ASIDE}")
     for leftover in (aside, aside.with_name(aside.name + ".wal")):
         leftover.unlink(missing_ok=True)
     try:
-        generation, n_tables = _build(warehouse, aside, fill)
+        generation, n_rows = _build(warehouse, aside, fill)
         n_bytes = aside.stat().st_size
         _swap(aside, target)
     finally:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
-    return Published(generation, n_tables, n_bytes)
+    return Published(generation, n_rows, n_bytes)
 
 
-def _fill_analyst(connection: duckdb.DuckDBPyConnection) -> int:
-    n_tables = 0
+def _fill_analyst(connection: duckdb.DuckDBPyConnection) -> None:
     for schema in ANALYST_SCHEMAS:
         connection.execute(f"create schema out.{schema}")
         for table in _relations(connection, schema):
             _copy(connection, schema, table)
-            n_tables += 1
     connection.execute("create schema out.raw")
     for table in RAW_TEXT_TABLES:
         _copy(connection, "raw", table)
     connection.execute(RAW_TEXT_VIEW)
-    return n_tables + len(RAW_TEXT_TABLES)
 
 
-def _fill_public(connection: duckdb.DuckDBPyConnection, marts: Sequence[str]) -> int:
+def _fill_public(connection: duckdb.DuckDBPyConnection, marts: Sequence[str]) -> None:
     connection.execute("create schema out.marts")
     for table in marts:
         _copy(connection, "marts", table)
-    return len(marts)
 
 
 def publish_analyst(warehouse: Path, target: Path) -> Published:

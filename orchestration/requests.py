@@ -1,4 +1,4 @@
-"""Which runs the installation needs now: one per model that lacks something, and a refresh where anything has changed.
+"""Which runs the installation needs now: one per model that lacks something, then a refresh, then its pictures.
 
 Compares plan with landed, never partition colours. Sensor and schedule turn the answer into Dagster's runs.
 """
@@ -13,6 +13,7 @@ from orchestration.house import House, load_catalogue, raters_by_model, requests
 
 ASK_JOB = "ask_model"
 REFRESH_JOB = "refresh"
+PICTURES_JOB = "pictures"
 MODEL_TAG = "thetahouse/model"
 
 
@@ -45,3 +46,11 @@ def refresh_run(house: House) -> RunRequest | None:
     if last is not None and last.fingerprint == fingerprint:
         return None
     return RunRequest(run_key=fingerprint, job_name=REFRESH_JOB)
+
+
+def pictures_run(house: House) -> RunRequest | None:
+    """Return the run that draws the last refresh, or None where nothing is published; its key names the refresh."""
+    last = freshness.last_refresh(house.settings)
+    if last is None:
+        return None
+    return RunRequest(run_key=hash_of([PICTURES_JOB, last.generation, last.fingerprint]), job_name=PICTURES_JOB)

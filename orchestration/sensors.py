@@ -1,4 +1,4 @@
-"""The sensor: what the plan lacks is asked, one run per model, and then one refresh publishes it."""
+"""The sensor: what the plan lacks is asked, one run per model; one refresh publishes it; pictures follow."""
 
 from dagster import (
     DagsterRunStatus,
@@ -16,7 +16,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 
 from orchestration.house import House, load_catalogue
 from orchestration.partitions import sync_partitions
-from orchestration.requests import ASK_JOB, REFRESH_JOB, ask_runs, refresh_run
+from orchestration.requests import ASK_JOB, REFRESH_JOB, ask_runs, pictures_run, refresh_run
 from orchestration.warehouse import WarehouseBusyError
 
 UNFINISHED = [
@@ -34,7 +34,7 @@ def _is_running(context: SensorEvaluationContext, job: str) -> bool:
 
 
 def _evaluate(context: SensorEvaluationContext, house: House) -> SensorResult | SkipReason:
-    """Ask first, refresh once nothing is being asked; what failed for good holds nobody up."""
+    """Ask first, refresh once nothing is being asked, then draw; what failed for good holds nobody up."""
     sync_partitions(context.instance, load_catalogue(house.settings).raters["rater_id"])
     if _is_running(context, ASK_JOB):
         return SkipReason("models are being asked")
@@ -43,10 +43,10 @@ def _evaluate(context: SensorEvaluationContext, house: House) -> SensorResult | 
         return SensorResult(run_requests=new)
     if _is_running(context, REFRESH_JOB):
         return SkipReason("a refresh is running")
-    due = refresh_run(house)
-    if due is None or _was_launched(context, due.run_key):
-        return SkipReason("everything that has landed is published")
-    return SensorResult(run_requests=[due])
+    for due in (refresh_run(house), pictures_run(house)):
+        if due is not None and not _was_launched(context, due.run_key):
+            return SensorResult(run_requests=[due])
+    return SkipReason("everything that has landed is published and drawn")
 
 
 def _was_launched(context: SensorEvaluationContext, run_key: str | None) -> bool:
@@ -54,14 +54,14 @@ def _was_launched(context: SensorEvaluationContext, run_key: str | None) -> bool
 
 
 def plan_sensor(jobs: list[JobDefinition | UnresolvedAssetJobDefinition]) -> SensorDefinition:
-    """Return the sensor over the two jobs."""
+    """Return the sensor over the jobs that it launches."""
 
     @sensor(
         name="plan_sensor",
         jobs=jobs,
         minimum_interval_seconds=SECONDS_BETWEEN_TICKS,
         default_status=DefaultSensorStatus.RUNNING,
-        description="Compares plan with landed: asks what is missing, one run per model, then refreshes.",
+        description="Compares plan with landed: asks what is missing, one run per model, then refreshes, then draws.",
     )
     def compare(context: SensorEvaluationContext, house: ResourceParam[House]) -> SensorResult | SkipReason:
         try:

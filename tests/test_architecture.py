@@ -14,6 +14,7 @@ import yaml
 from analytics.schemas import PSYCHOMETRICS
 from inference.landing import CHUNK_SCHEMA
 from inference.rows import RAW_TABLES, ResponseRow, columns, schema_of
+from orchestration.previous import PreviousRow
 from orchestration.settings import DBT_PROJECT_DIR, PROJECT_ROOT
 from orchestration.warehouse import SQL_TYPES
 
@@ -25,7 +26,7 @@ FORBIDDEN = {
 }
 LEAF = "orchestration.settings"
 HEAVY = {"vllm", "torch", "sentence_transformers", "transformers", "ray"}
-MAY_READ = {"staging": {"raw"}, "core": {"staging", "core"}, "marts": {"core", "psychometrics", "marts"}}
+MAY_READ = {"staging": {"raw"}, "core": {"staging", "core"}, "marts": {"core", "psychometrics", "meta", "marts"}}
 READS = re.compile(r"\{\{\s*(ref|source)\(\s*['\"](\w+)['\"](?:\s*,\s*['\"](\w+)['\"])?\s*\)")
 
 
@@ -109,6 +110,7 @@ def test_dbt_sources_declare_the_same_columns_as_python() -> None:
     declared = {
         "raw": {table: [column.name for column in columns(row)] for table, row in RAW_TABLES.items()},
         "psychometrics": {name: [column.name for column in table.columns] for name, table in PSYCHOMETRICS.items()},
+        "meta": {"previous_leaderboard": [column.name for column in columns(PreviousRow)]},
     }
     for source in described("sources"):
         tables = {t["name"]: [c["name"] for c in t["columns"]] for t in source["tables"]}

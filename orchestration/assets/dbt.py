@@ -4,21 +4,31 @@ Keys, descriptions and columns come from dbt's manifest; dbt's tests become asse
 which gives the warehouse back when it ends.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dagster import AssetExecutionContext, AssetsDefinition, ResourceParam
-from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtCliResource, dbt_assets
+from dagster import AssetExecutionContext, AssetsDefinition, AssetSpec, ResourceParam
+from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtCliResource, DbtProject, dbt_assets
 
 from orchestration.assets.raw import POOL_WAREHOUSE
+from orchestration.assets.rooms import OWNERS
 from orchestration.house import House, record_layer
 
 BUILD = ["build", "--indirect-selection", "buildable", "--exclude-resource-type", "unit_test"]
 """Unit tests check code, not data; they are run by the test suite."""
 
-STEPS = {"core": "staging core source:raw", "marts": "marts source:psychometrics"}
+STEPS = {"core": "staging core source:raw", "marts": "marts source:psychometrics source:meta"}
 """What each dbt step builds and tests, by the layer that it completes."""
+
+
+class RoomTranslator(DagsterDbtTranslator):
+    """dbt's own descriptions, columns and groups, with the room that looks after them."""
+
+    def get_asset_spec(self, manifest: Mapping[str, Any], unique_id: str, project: DbtProject | None) -> AssetSpec:
+        """Return the asset of a dbt node."""
+        spec = super().get_asset_spec(manifest, unique_id, project)
+        return spec.replace_attributes(owners=OWNERS["dbt_project"], tags={**spec.tags, "room": "dbt_project"})
 
 
 def dbt_step(manifest: Path, layer: str) -> AssetsDefinition:
@@ -37,7 +47,7 @@ def dbt_step(manifest: Path, layer: str) -> AssetsDefinition:
         manifest=manifest,
         select=STEPS[layer],
         name=f"dbt_{layer}",
-        dagster_dbt_translator=DagsterDbtTranslator(settings),
+        dagster_dbt_translator=RoomTranslator(settings),
         pool=POOL_WAREHOUSE,
     )
     def step(context: AssetExecutionContext, dbt: DbtCliResource, locked_house: ResourceParam[House]) -> Iterator[Any]:

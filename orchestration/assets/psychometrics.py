@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from dagster import AssetKey, AssetSpec, MaterializeResult, ResourceParam, multi_asset
+from dagster import AssetKey, AssetSpec, MaterializeResult, ResourceParam, TableColumn, TableSchema, multi_asset
 
 from analytics.schemas import PSYCHOMETRICS
 from orchestration.assets.raw import POOL_WAREHOUSE
-from orchestration.fits import refit
+from orchestration.assets.rooms import OWNERS
+from orchestration.fits import SQL_TYPES, refit
 from orchestration.house import House, read_registry
 
 TABLE_KEYS = [AssetKey(["psychometrics", name]) for name in PSYCHOMETRICS]
@@ -21,7 +22,14 @@ SOURCES = [AssetKey(["core", name]) for name in ("response_matrix", "raters", "i
             deps=SOURCES,
             group_name="psychometrics",
             kinds={"python", "duckdb"},
+            owners=OWNERS["analytics"],
+            tags={"room": "analytics"},
             description=table.description,
+            metadata={
+                "dagster/column_schema": TableSchema(
+                    [TableColumn(c.name, SQL_TYPES[c.dtype], c.description) for c in table.columns]
+                )
+            },
         )
         for table in PSYCHOMETRICS.values()
     ],

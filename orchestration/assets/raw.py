@@ -11,32 +11,53 @@ from dagster import (
     AssetKey,
     AssetMaterialization,
     AssetSpec,
+    Backoff,
     Config,
     Failure,
     JobDefinition,
     MaterializeResult,
     OpExecutionContext,
     ResourceParam,
+    RetryPolicy,
+    TableColumn,
+    TableSchema,
     job,
     multi_asset,
     op,
 )
 from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
 
-from inference.rows import RAW_TABLES
+from inference.rows import RAW_TABLES, columns
+from orchestration.assets.rooms import OWNERS
 from orchestration.house import House, ask_raters, open_refresh
 from orchestration.partitions import RATERS, partition_of, rater_of
+from orchestration.warehouse import SQL_TYPES
 
 ASKED_TABLES = ("responses", "prompts", "chunks")
 MIRRORED_TABLES = tuple(table for table in RAW_TABLES if table not in ASKED_TABLES)
 RESPONSES = AssetKey(["raw", "responses"])
 POOL_WAREHOUSE = "warehouse"
 POOL_GPU = "gpu"
+ASK_AGAIN = RetryPolicy(max_retries=2, delay=2.0, backoff=Backoff.EXPONENTIAL)
+"""What is still missing after a try failed for a passing reason; what can never succeed is not missing."""
 
 
 def _spec(table: str, deps: Sequence[AssetKey] = ()) -> AssetSpec:
     description = (RAW_TABLES[table].__doc__ or "").strip()
-    return AssetSpec(AssetKey(["raw", table]), deps=deps, group_name="raw", kinds={"duckdb"}, description=description)
+    return AssetSpec(
+        AssetKey(["raw", table]),
+        deps=deps,
+        group_name="raw",
+        kinds={"python", "duckdb"},
+        owners=OWNERS["inference"],
+        tags={"room": "inference"},
+        description=description,
+        metadata={
+            "dagster/column_schema": TableSchema(
+                [TableColumn(c.name, SQL_TYPES[c.type], c.description) for c in columns(RAW_TABLES[table])]
+            )
+        },
+    )
 
 
 @multi_asset(
@@ -56,6 +77,7 @@ def raw_mirror(locked_house: ResourceParam[House]) -> Iterator[MaterializeResult
     specs=[_spec(table, deps=[AssetKey(["raw", "requests"])]) for table in ASKED_TABLES],
     partitions_def=RATERS,
     pool=POOL_GPU,
+    retry_policy=ASK_AGAIN,
 )
 def raw_responses(context: AssetExecutionContext, house: ResourceParam[House]) -> Iterator[MaterializeResult[None]]:
     """Ask one rater what it still lacks; what has landed is never asked again."""
@@ -81,7 +103,12 @@ def _announce(context: OpExecutionContext, rater_ids: Sequence[str]) -> None:
         context.instance.report_dagster_event(event, run_id=context.run_id)
 
 
-@op(name="ask", pool=POOL_GPU, description="Ask all raters of one model what they lack, with one engine.")
+@op(
+    name="ask",
+    pool=POOL_GPU,
+    retry_policy=ASK_AGAIN,
+    description="Ask all raters of one model what they lack, with one engine.",
+)
 def ask(context: OpExecutionContext, config: AskModel, house: ResourceParam[House]) -> None:
     """Ask, then report every rater by its own completeness."""
     _announce(context, config.rater_ids)

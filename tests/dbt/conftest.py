@@ -20,6 +20,7 @@ import yaml
 from analytics.schemas import PSYCHOMETRICS
 from inference.identity import attempt_id_of, hash_of, request_id_of
 from inference.rows import RAW_TABLES, columns, schema_of
+from orchestration.previous import PreviousRow
 
 DBT_PROJECT = Path(__file__).resolve().parents[2] / "dbt_project"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -91,12 +92,13 @@ class SmallWarehouse:
     def write(self) -> None:
         """Replace the raw tables by the rows given so far."""
         with duckdb.connect(str(self.path)) as connection:
-            for schema in ("raw", "psychometrics"):
+            for schema in ("raw", "psychometrics", "meta"):
                 connection.execute(f"create schema if not exists {schema}")
             for name, row in RAW_TABLES.items():
                 self._table(connection, f"raw.{name}", pl.DataFrame(self.rows[name], schema=schema_of(row)))
             for name, table in PSYCHOMETRICS.items():
                 self._table(connection, f"psychometrics.{name}", pl.DataFrame(schema=table.schema))
+            self._table(connection, "meta.previous_leaderboard", pl.DataFrame(schema=schema_of(PreviousRow)))
 
     def _table(self, connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFrame) -> None:
         connection.register("_frame", frame.to_arrow())

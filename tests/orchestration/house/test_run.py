@@ -9,6 +9,7 @@ import pytest
 from orchestration.settings import PROJECT_ROOT
 from tests.orchestration.house.tiny import ITEMS, Cli, command_line, edit, write_registry
 
+LAYERS = ("raw", "staging", "core", "meta", "psychometrics", "marts", "published", "pictures")
 NO_HEAVY_IMPORT = """
 import sys
 from orchestration.cli import app
@@ -119,6 +120,8 @@ def test_forced_runs_give_identical_tables(cli: Cli, place: Path) -> None:
     for _ in range(2):
         assert cli("run", "--force").returncode == 0
         assert contents(place) == before
+        # alone among the marts it compares with what was published before: no change, said row by row
+        assert set(analyst(place, "select change from marts.refresh_diff")) == {("unchanged",)}
 
 
 @pytest.mark.slow
@@ -135,6 +138,9 @@ def test_changes_ask_only_what_they_must(tmp_path: Path) -> None:
     assert analyst(tmp_path, "select attempt_id, parser_version, text from core.responses order by all") == parsed
     right = "select is_correct from core.response_matrix where rater_id = 'm|a' and item_id = '007'"
     assert analyst(tmp_path, right) == [(0,)]
+    drift = "select change, accuracy_before, accuracy_after from marts.refresh_diff where rater_id = 'm|a'"
+    assert analyst(tmp_path, drift) == [("changed", 1.0, 0.875)]
+    assert "metrics_stay: tiny_labels: m|a: accuracy 1.0 to 0.875" in done.stdout
 
     predictions = tmp_path / "mine.csv"
     predictions.write_text("\ufeffid;mine|v1\r\n" + "".join(f'"{item}";right\r\n' for item in ITEMS), encoding="utf-8")
@@ -148,6 +154,9 @@ def test_changes_ask_only_what_they_must(tmp_path: Path) -> None:
     text = entry.read_text()
     entry.unlink()
     assert "asked 0 requests" in cli("run").stdout
+    assert analyst(tmp_path, "select change, accuracy_after from marts.refresh_diff where rater_id = 'mine|v1'") == [
+        ("removed", None)
+    ]
     assert analyst(tmp_path, "select count(*) from marts.leaderboard where rater_id = 'mine|v1'") == [(0,)]
     entry.write_text(text)
     assert "asked 0 requests" in cli("run").stdout
@@ -170,9 +179,21 @@ def test_the_control_room_loads_with_layers_as_groups(cli: Cli, place: Path, mon
     Definitions.validate_loadable(definitions)
     graph = definitions.resolve_asset_graph()
     groups = {key.path[0]: graph.get(key).group_name for key in graph.executable_asset_keys}
-    assert groups == {name: name for name in ("raw", "staging", "core", "psychometrics", "marts", "published")}
+    assert groups == {name: name for name in LAYERS}
     upstream = {
         key.path[0]: {parent.path[0] for parent in graph.get(key).parent_keys} for key in graph.get_all_asset_keys()
     }
     assert upstream["published"] <= {"core", "psychometrics", "marts"}
     assert upstream["psychometrics"] == {"core"}
+    assert upstream["pictures"] == {"published"}
+    for key in graph.get_all_asset_keys():
+        node = graph.get(key)
+        assert node.description, key
+        assert node.kinds, key
+        assert node.owners, key
+        assert node.tags["room"], key
+        if key.path[0] in ("raw", "core", "meta", "psychometrics", "marts"):
+            assert all(column.description for column in node.metadata["dagster/column_schema"].columns), key
+    assert not {key.path[0] for key in definitions.resolve_job_def("refresh").asset_layer.executable_asset_keys} & {
+        "pictures"
+    }

@@ -1,0 +1,67 @@
+"""What the control room adds around the steps: retries, pools, pictures."""
+
+import pytest
+from dagster import DagsterInstance, JobDefinition, MarkdownMetadataValue, TextMetadataValue
+
+from orchestration.assets import raw
+from orchestration.assets.pictures import drawn, picture_assets, picture_key
+from orchestration.house import Asked, Completeness, House
+from orchestration.local import prepare_dagster_home
+from orchestration.plots import PLOTS
+from orchestration.requests import ask_configuration, pictures_run
+from orchestration.settings import Settings
+
+
+def run_asking(house: House, answers: list[Asked], monkeypatch: pytest.MonkeyPatch) -> tuple[bool, int]:
+    """Run ``ask_model`` against prepared outcomes; return whether it succeeded and how often it asked."""
+    job: JobDefinition = raw.ask_model_job
+    left = iter(answers)
+    monkeypatch.setattr(raw, "ask_raters", lambda *_: next(left))
+    with DagsterInstance.ephemeral() as instance:
+        done = job.execute_in_process(
+            run_config=ask_configuration(["m|a"]), resources={"house": house}, instance=instance, raise_on_error=False
+        )
+    return done.success, len(answers) - len(list(left))
+
+
+def outcome(n_missing: int) -> Asked:
+    return Asked((Completeness("m|a", 8, n_missing),), ())
+
+
+def test_what_is_still_missing_is_asked_twice_more(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_asking(house, [outcome(3), outcome(2), outcome(0), outcome(0)], monkeypatch) == (True, 3)
+    assert run_asking(house, [outcome(3)] * 5, monkeypatch) == (False, 3)
+
+
+@pytest.mark.parametrize("pool", [raw.POOL_WAREHOUSE, raw.POOL_GPU])
+def test_a_pool_lets_one_step_in_at_a_time(settings: Settings, monkeypatch: pytest.MonkeyPatch, pool: str) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    prepare_dagster_home(settings)
+    with DagsterInstance.get() as instance:
+        storage = instance.event_log_storage
+        storage.initialize_concurrency_limit_to_default(pool)
+        assert storage.claim_concurrency_slot(pool, "first run", "step").is_claimed
+        assert not storage.claim_concurrency_slot(pool, "second run", "step").is_claimed
+        storage.free_concurrency_slots_for_run("first run")
+        assert storage.claim_concurrency_slot(pool, "second run", "step").is_claimed
+
+
+def test_every_picture_is_an_asset_with_a_picture_per_data_set(published: Settings) -> None:
+    assert set(picture_assets().keys) == {picture_key(name) for name in PLOTS}
+    shown = drawn(published, "leaderboard")
+    assert list(shown) == ["labels", "scores"]
+    for value in shown.values():
+        assert isinstance(value, MarkdownMetadataValue)
+        assert str(value.value).startswith("![leaderboard of ")
+        assert "data:image/png;base64," in str(value.value)
+
+
+def test_what_cannot_be_drawn_says_why(published: Settings) -> None:
+    shown = drawn(published, "confusion-by-bin")
+    assert isinstance(shown["labels"], MarkdownMetadataValue)
+    assert isinstance(shown["scores"], TextMetadataValue)
+    assert "nothing to draw for data set 'scores'" in str(shown["scores"].value)
+
+
+def test_pictures_are_due_once_something_is_published(house: House) -> None:
+    assert pictures_run(house) is None
