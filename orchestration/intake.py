@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from inference.landing import chunk_files, validate_chunk
+from inference.landing import ChunkError, chunk_files, validate_chunk
 from inference.rows import RAW_TABLES, PromptRow, ResponseRow, columns
 from orchestration.warehouse import connect, create_raw_tables, insert, quote, replace_rows, transaction
 
@@ -39,10 +39,18 @@ def _count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
 
 def _land(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], journal: Path) -> None:
     """Insert the rows, prompts and ids of some chunks; duplicates inside them and against raw are left out."""
-    connection.execute(
-        "create or replace temp table incoming as select * from read_parquet(?, union_by_name = true)",
-        [[str(file) for file in files]],
-    )
+    try:
+        connection.execute(
+            "create or replace temp table incoming as select * from read_parquet(?, union_by_name = true)",
+            [[str(file) for file in files]],
+        )
+    except duckdb.Error as problem:
+        # a footer that is whole says nothing about the pages before it
+        reason = " ".join(str(problem).split())
+        raise ChunkError(
+            f"{_damaged(connection, files)}: damaged chunk ({reason}); move it out of the journal, "
+            "its requests will be asked again"
+        ) from problem
     connection.execute(
         f"insert into raw.responses by name select {_RESPONSE_COLUMNS} from incoming "
         "where attempt_id not in (select attempt_id from raw.responses) "
@@ -58,6 +66,16 @@ def _land(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], journal:
         [[file.stem, file.relative_to(journal).as_posix(), file.stem] for file in files],
     )
     connection.execute("drop table incoming")
+
+
+def _damaged(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> Path:
+    """Return the first chunk that cannot be read; DuckDB does not always name it."""
+    for file in files[:-1]:
+        try:
+            connection.execute("create or replace temp table incoming as from read_parquet(?)", [str(file)])
+        except duckdb.Error:
+            return file
+    return files[-1]
 
 
 def land_chunks(warehouse: Path, journal: Path) -> Landed:

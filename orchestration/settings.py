@@ -86,11 +86,14 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     Raises
     ------
     NotADirectoryError
-        ``THETAHOUSE_DATA`` or ``THETAHOUSE_REGISTRY`` names a folder that does not exist.
+        ``THETAHOUSE_DATA`` or ``THETAHOUSE_REGISTRY`` names no folder, or ``THETAHOUSE_HOME`` a file.
     """
     values = os.environ if environment is None else environment
+    home = Path(values.get("THETAHOUSE_HOME") or "var").resolve()
+    if home.exists() and not home.is_dir():
+        raise NotADirectoryError(f"THETAHOUSE_HOME={home}: a file stands there; name a folder")
     return Settings(
-        home=Path(values.get("THETAHOUSE_HOME") or "var").resolve(),
+        home=home,
         data=_folder(values, "THETAHOUSE_DATA"),
         shipped_registry=_folder(values, "THETAHOUSE_REGISTRY") or SHIPPED_REGISTRY,
     )

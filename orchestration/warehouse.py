@@ -34,6 +34,10 @@ class WarehouseBusyError(RuntimeError):
     """Another process holds the warehouse and kept it for longer than this one was ready to wait."""
 
 
+class WarehouseDamagedError(duckdb.IOException):
+    """The file cannot be opened as a DuckDB database."""
+
+
 def command_of(pid: int) -> str:
     """Return the command line of a process on one line, or a note that it is gone."""
     try:
@@ -75,6 +79,8 @@ def connect(
     ------
     WarehouseBusyError
         If another process kept the file for all that time; the message names its PID and command.
+    WarehouseDamagedError
+        If DuckDB cannot open the file.
     """
     if not read_only:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +91,10 @@ def connect(
             break
         except duckdb.IOException as error:
             if not _is_lock_conflict(error):
-                raise
+                reason = " ".join(str(error).split())
+                raise WarehouseDamagedError(
+                    f"{path}: cannot be opened ({reason}); if it is damaged move it away: the next run makes it again"
+                ) from error
             if time.monotonic() >= deadline:
                 raise _busy(path, error, wait_seconds) from None
             time.sleep(pause)

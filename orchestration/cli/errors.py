@@ -12,7 +12,7 @@ def is_user_error(error: Exception) -> bool:
     from orchestration.house import UnknownNameError
     from orchestration.locks import LockHeldError
     from orchestration.reading import NotPublishedError, QueryError
-    from orchestration.warehouse import WarehouseBusyError
+    from orchestration.warehouse import WarehouseBusyError, WarehouseDamagedError
 
     return isinstance(
         error,
@@ -24,6 +24,7 @@ def is_user_error(error: Exception) -> bool:
         | MixedGenerationsError
         | LockHeldError
         | WarehouseBusyError
+        | WarehouseDamagedError
         | NotPublishedError
         | UnknownNameError
         | QueryError

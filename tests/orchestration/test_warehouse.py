@@ -14,6 +14,7 @@ from inference.rows import RAW_TABLES, ChunkRow, columns
 from orchestration.warehouse import (
     SQL_TYPES,
     WarehouseBusyError,
+    WarehouseDamagedError,
     connect,
     create_raw_tables,
     ensure_table,
@@ -83,7 +84,7 @@ def test_a_lock_held_for_a_moment_is_waited_for(tmp_path: Path) -> None:
 def test_an_error_that_is_no_lock_is_not_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "w.duckdb"
     path.write_bytes(b"this is no database" * 500)
-    with pytest.raises(duckdb.IOException), connect(path, wait_seconds=30):
+    with pytest.raises(WarehouseDamagedError, match="move it away"), connect(path, wait_seconds=30):
         pass
 
 

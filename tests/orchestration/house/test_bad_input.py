@@ -78,6 +78,26 @@ def test_a_truncated_chunk_is_named(refused: Refused, house: House) -> None:
     assert raw(house.settings, "from raw.responses").is_empty()
 
 
+def test_a_chunk_with_damaged_pages_is_named(refused: Refused, house: House) -> None:
+    ask_all(house)
+    chunk = chunk_files(house.settings.landing)[0]
+    content = bytearray(chunk.read_bytes())
+    content[4:400] = bytes(396)  # the footer, which says what the columns are, stays whole
+    chunk.write_bytes(content)
+    house.settings.warehouse.unlink()
+    assert chunk.name in (line := refused("run"))
+    assert "asked again" in line
+    assert raw(house.settings, "from raw.responses").is_empty()
+
+
+def test_a_damaged_warehouse_is_named(refused: Refused, settings: Settings) -> None:
+    settings.home.mkdir()
+    settings.warehouse.write_bytes(b"no database" * 1000)
+    line = refused("run")
+    assert str(settings.warehouse) in line
+    assert "move it away" in line
+
+
 def test_a_locked_warehouse_names_its_holder(
     refused: Refused, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,3 +120,9 @@ def test_an_engine_that_stops_is_reported_and_asked_again(house: House, monkeypa
 def test_settings_name_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(NotADirectoryError, match=r"THETAHOUSE_REGISTRY=.*no such folder; unset it"):
         load_settings({"THETAHOUSE_REGISTRY": str(tmp_path / "nowhere")})
+
+
+def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match=r"THETAHOUSE_HOME=.*a file stands there; name a folder"):
+        load_settings({"THETAHOUSE_HOME": str(tmp_path / "file")})
