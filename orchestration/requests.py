@@ -13,7 +13,7 @@ from orchestration.house import House, load_catalogue, raters_by_model, requests
 
 ASK_JOB = "ask_model"
 REFRESH_JOB = "refresh"
-PICTURES_JOB = "pictures"
+PICTURES_JOB = "draw_pictures"
 MODEL_TAG = "thetahouse/model"
 
 

@@ -23,7 +23,8 @@ def sources(manifest):
 
 
 def test_dbt_knows_every_table_that_python_writes_and_no_other(manifest):
-    assert set(sources(manifest)) == set(DECLARED)
+    # `meta` is bookkeeping of the wires; tests/test_architecture.py holds its columns
+    assert {table for table in sources(manifest) if not table.startswith("meta.")} == set(DECLARED)
 
 
 @pytest.mark.parametrize("table", sorted(DECLARED))
@@ -58,7 +59,7 @@ def test_core_and_marts_are_under_contract_and_columns_are_described(manifest):
 
 
 def test_no_model_reads_past_its_layer(manifest):
-    may_read = {"staging": {"raw"}, "core": {"staging", "core"}, "marts": {"core", "psychometrics", "marts"}}
+    may_read = {"staging": {"raw"}, "core": {"staging", "core"}, "marts": {"core", "psychometrics", "marts", "meta"}}
     everything = manifest["nodes"] | manifest["sources"]
     for node in manifest["nodes"].values():
         if node["resource_type"] == "model":
