@@ -27,7 +27,7 @@ test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n 2 -m 'not slow and not vllm'
 
 test-long: $(READY) ## Run the long kill, fuzz and simulation tests
-	$(BIN)/python -m pytest -n 2 -m 'slow and not vllm'
+	$(BIN)/python -m pytest -n 2 -m 'slow and not vllm' $(SLOW_TESTS)
 
 lint: $(READY) ## Check style, types and SQL
 	$(BIN)/ruff check .
