@@ -58,7 +58,7 @@ class Scripted(LM):
         return [self._scored(*request.args) for request in requests]
 
     def loglikelihood_rolling(self, requests, **_kwargs):
-        raise NotImplementedError
+        raise RuntimeError("no task of these logs asks for rolling log-likelihoods")
 
     def _scored(self, prompt, continuation):
         if "Question" not in prompt:
