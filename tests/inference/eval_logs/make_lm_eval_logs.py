@@ -58,7 +58,7 @@ class Scripted(LM):
         return [self._scored(*request.args) for request in requests]
 
     def loglikelihood_rolling(self, requests, **_kwargs):
-        raise RuntimeError("no task of these logs asks for rolling log-likelihoods")
+        raise RuntimeError(f"{len(requests)} rolling log-likelihoods asked for; these logs have none")
 
     def _scored(self, prompt, continuation):
         if "Question" not in prompt:
