@@ -11,7 +11,6 @@ from dagster import (
     AssetsDefinition,
     AssetSelection,
     Definitions,
-    ResourceDefinition,
     define_asset_job,
     in_process_executor,
 )
@@ -27,7 +26,7 @@ from orchestration.checks import statistical_checks
 from orchestration.dbt import dbt_executable, environment, prepared_manifest
 from orchestration.house import House
 from orchestration.requests import PICTURES_JOB, REFRESH_JOB
-from orchestration.resources import locked_house
+from orchestration.resources import house_resource, locked_house
 from orchestration.schedules import nightly
 from orchestration.sensors import plan_sensor
 from orchestration.settings import DBT_PROJECT_DIR
@@ -86,7 +85,7 @@ def build_definitions(house: House, manifest: Path | None = None) -> Definitions
         sensors=[plan_sensor([refresh, ask_model_job, pictures])],
         schedules=[nightly(ask_model_job)],
         resources={
-            "house": ResourceDefinition.hardcoded_resource(house),
+            "house": house_resource(house),
             "locked_house": locked_house,
             "dbt": dbt_resource(house),
         },

@@ -8,20 +8,21 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import psutil
-from dagster import DagsterInstance, Definitions, ExecuteInProcessResult, RunsFilter
+from dagster import DagsterInstance, Definitions, ExecuteInProcessResult
 from dagster._core.execution.plan.objects import StepFailureData
 
-from orchestration.build import build_definitions
+from orchestration.build import ask_definitions, build_definitions
+from orchestration.dbt import prepared_manifest
 from orchestration.house import House, load_catalogue, raters_by_model
 from orchestration.partitions import sync_partitions
 from orchestration.requests import ASK_JOB, REFRESH_JOB, ask_configuration
-from orchestration.sensors import UNFINISHED
+from orchestration.runs import clear_killed_runs, own_tags
 from orchestration.settings import Settings
 
 DAGSTER_YAML = """\
@@ -30,9 +31,12 @@ telemetry:
 concurrency:
   pools:
     default_limit: 1
+run_monitoring:
+  enabled: true
+  start_timeout_seconds: 300
+  free_slots_after_run_end_seconds: 30
 """
 DBT_ERRORS = "Errors parsed from dbt logs:"
-PROCESS_TAG = "thetahouse/process"
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -96,30 +100,6 @@ def _warnings(result: ExecuteInProcessResult) -> Iterator[str]:
             yield f"{check.asset_key.to_user_string()}, {check.check_name}: {check.description}"
 
 
-def process_identity(pid: int) -> str | None:
-    """Return what tells a running process from a later one with the same number; None where it is gone."""
-    try:
-        return f"{pid}:{psutil.Process(pid).create_time():.2f}"
-    except psutil.NoSuchProcess:
-        return None
-
-
-def clear_killed_runs(instance: DagsterInstance) -> int:
-    """Close the runs whose process was killed, and give back the pool slots that they hold; return how many.
-
-    Nobody else does it: a run in this process has no daemon that watches over it, and a slot that stays claimed would
-    keep every later run waiting without end.
-    """
-    n_cleared = 0
-    for run in instance.get_runs(RunsFilter(statuses=UNFINISHED)):
-        owner = run.tags.get(PROCESS_TAG)
-        if owner is not None and process_identity(int(owner.split(":")[0])) != owner:
-            instance.report_run_failed(run, "the process of this run was killed; what had landed stays landed")
-            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
-            n_cleared += 1
-    return n_cleared
-
-
 def _execute(
     definitions: Definitions, job: str, instance: DagsterInstance, configuration: Mapping[str, Any]
 ) -> ExecuteInProcessResult:
@@ -127,7 +107,7 @@ def _execute(
         run_config={**QUIET, **configuration},
         instance=instance,
         raise_on_error=False,
-        tags={PROCESS_TAG: str(process_identity(os.getpid()))},
+        tags=own_tags(),
     )
 
 
@@ -146,18 +126,24 @@ def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
     settings, started, seconds, failures = house.settings, time.monotonic(), {}, []
     prepare_dagster_home(settings)
     catalogue = load_catalogue(settings)
-    with DagsterInstance.get() as instance, _output_to(settings.home / "logs" / "run.log"):
+    with (
+        DagsterInstance.get() as instance,
+        _output_to(settings.home / "logs" / "run.log"),
+        ThreadPoolExecutor(max_workers=1) as beside,
+    ):
+        # dbt reads its project in a process of its own while raters are asked
+        manifest = beside.submit(prepared_manifest, settings)
         clear_killed_runs(instance)
-        definitions = build_definitions(house)
         sync_partitions(instance, catalogue.raters.filter("is_active")["rater_id"])
+        asking = ask_definitions(house)
         seconds["prepare"] = time.monotonic() - started
         for model, rater_ids in raters_by_model(requests, catalogue.raters).items():
             started = time.monotonic()
-            done = _execute(definitions, ASK_JOB, instance, ask_configuration(rater_ids))
+            done = _execute(asking, ASK_JOB, instance, ask_configuration(rater_ids))
             failures += _failure_lines(done)
             seconds[f"ask {model}"] = time.monotonic() - started
         started = time.monotonic()
-        done = _execute(definitions, REFRESH_JOB, instance, {})
+        done = _execute(build_definitions(house, manifest.result()), REFRESH_JOB, instance, {})
         failures += _failure_lines(done)
         seconds["refresh"] = time.monotonic() - started
     return LocalRun(requests.height, tuple(failures), tuple(_warnings(done)), seconds)

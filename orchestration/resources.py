@@ -1,16 +1,29 @@
-"""Dagster resources that are more than a plain object.
+"""Resources of Dagster's runs that are more than a plain object.
 
 Holds how a run gets them and gives them back. Does not hold what is done with them.
 """
 
 from collections.abc import Iterator
 
-from dagster import InitResourceContext, resource
+from dagster import InitResourceContext, ResourceDefinition, resource
 
 from orchestration.house import House
 from orchestration.locks import REFRESH, hold
+from orchestration.runs import own_tags
 
 REFRESH_WAIT_SECONDS = 600.0
+
+
+def house_resource(house: House) -> ResourceDefinition:
+    """Return the house; a run that gets it notes in which process it runs, so that a kill is noticed."""
+
+    @resource(description="The installation, and how its work is reported.")
+    def noted(context: InitResourceContext) -> House:
+        if context.instance is not None and context.dagster_run is not None:
+            context.instance.add_run_tags(context.dagster_run.run_id, own_tags())
+        return house
+
+    return noted
 
 
 @resource(

@@ -6,7 +6,8 @@ import sys
 
 from dagster import DagsterInstance, DagsterRunStatus, job, op
 
-from orchestration.local import PROCESS_TAG, clear_killed_runs, prepare_dagster_home, process_identity
+from orchestration.local import prepare_dagster_home
+from orchestration.runs import PROCESS_TAG, clear_killed_runs, process_identity
 from orchestration.settings import Settings
 
 
