@@ -42,6 +42,9 @@ def fit_marginal(responses: Responses, spec: ModelSpec, options: MarginalOptions
     problem = Problem(spec.family, spec.slope, n_categories, _start(data, spec, n_categories))
     most = int(data.answered.max(initial=0))
     solution, problem, quadrature = search(problem, rows, spec, options, most)
+    if spec.slope == "common":  # a slope below 0 is the same likelihood with abilities mirrored
+        upright = np.concatenate([np.abs(solution.x[:, :1]), solution.x[:, 1:]], axis=1)
+        solution = replace(solution, x=upright)
     errors, common_se, has_errors = standard_errors(spec, problem, solution, rows, quadrature, options.se_method)
     logs, _ = problem.family.tables(solution.x, quadrature.nodes, problem.n_categories)
     estimates = Estimates(

@@ -10,7 +10,8 @@ from analytics.irt.fit_result import IrtFit
 from analytics.irt.fitting import select
 from analytics.irt.marginal import Solution
 from analytics.irt.model_spec import MarginalOptions, ModelSpec
-from analytics.irt.rasch_scores import RaschSolution, SumScores, maximise_scores, sum_scores
+from analytics.irt.rasch_likelihood import SumScores, sum_scores
+from analytics.irt.rasch_scores import RaschSolution, maximise_scores
 from analytics.irt.reporting import Estimates, report
 from analytics.irt.responses import FloatArray, Responses
 from analytics.irt.standard_errors import readable

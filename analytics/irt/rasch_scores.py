@@ -1,65 +1,23 @@
-"""The Rasch model on complete data, where persons with one sum score and items with one sum are alike.
+"""The maximum of the Rasch likelihood over distinct sums: the same as that of the general pass, by exact Newton steps.
 
-Holds the likelihood over distinct sums: the data are read once, and an evaluation costs distinct scores x nodes plus
-distinct sums x nodes. It has the maximum of the general pass, by exact Newton steps: the missing information is of low
-rank, because the item response functions are smooth, so its inverse comes from Woodbury's identity.
+Holds the search and the inverse of the observed information: the missing information is of low rank, because the item
+response functions are smooth, so its inverse comes from Woodbury's identity. Does not hold the likelihood
+(`rasch_likelihood`).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
+from analytics.irt.marginal import STEEPEST
 from analytics.irt.quadrature import Quadrature, gauss_hermite, normal_grid, step_for
-from analytics.irt.responses import CodeArray, FloatArray, IntArray
+from analytics.irt.rasch_likelihood import RaschPoint, SumScores, evaluate
+from analytics.irt.responses import FloatArray
 
 BASIS = 60  # functions that span the item response functions at the nodes to about 1e-8
-BLOCK = 256  # sums handled at once: their block of probabilities stays in the processor's cache
 MAX_HALVINGS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class SumScores:
-    """Sufficient statistics of complete 0/1 data.
-
-    Attributes
-    ----------
-    scores, weights
-        Distinct sum scores of persons and the weight of each, shape (n_scores,).
-    sums, multiplicity
-        Distinct weighted sums of items and how many items have each, shape (n_sums,).
-    score_of_person, sum_of_item
-        Position of each person's and each item's sum among the distinct ones.
-    """
-
-    scores: FloatArray
-    weights: FloatArray
-    sums: FloatArray
-    multiplicity: FloatArray
-    score_of_person: IntArray
-    sum_of_item: IntArray
-
-
-@dataclass(frozen=True, slots=True)
-class RaschPoint:
-    """The likelihood at one set of parameters.
-
-    Attributes
-    ----------
-    log_likelihood
-        Marginal log-likelihood.
-    by_d, by_slope
-        Gradient by the intercepts of the distinct sums, shape (n_sums,), and by the slope.
-    posterior
-        Shape (n_scores, n_nodes).
-    p
-        P(1 | node) of the distinct sums, shape (n_sums, n_nodes).
-    """
-
-    log_likelihood: float
-    by_d: FloatArray
-    by_slope: float
-    posterior: FloatArray
-    p: FloatArray
+LARGEST_STEP = 3.0  # in logits: a Newton step from where the likelihood is flat would overshoot
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,51 +73,6 @@ class LowRankInverse:
         return np.asarray(1 / self.c + np.einsum("ij,ij->i", self.scaled @ self.core, self.scaled))
 
 
-def sum_scores(dense: CodeArray, counts: FloatArray, weights: FloatArray) -> SumScores:
-    """Return the sufficient statistics of a complete 0/1 table whose item counts are known."""
-    scores, of_person = np.unique(dense.sum(axis=1, dtype=np.int64), return_inverse=True)
-    sums, of_item = np.unique(counts[:, 1], return_inverse=True)
-    return SumScores(
-        scores.astype(np.float64),
-        np.bincount(of_person, weights=weights).astype(np.float64),
-        sums,
-        np.bincount(of_item).astype(np.float64),
-        of_person.astype(np.int64),
-        of_item.astype(np.int64),
-    )
-
-
-def evaluate(data: SumScores, slope: float, d: FloatArray, quadrature: Quadrature) -> RaschPoint:
-    """Return likelihood and gradient at a slope and intercepts.
-
-    log L = sum of n s d + sum over scores of w log of the integral of exp(score a theta - sum of n log(1 + exp(a theta
-    + d))): no exponential per cell, since exp(a theta + d) is a product.
-    """
-    nodes = quadrature.nodes
-    odds_of_node, odds_of_sum = np.exp(slope * nodes), np.exp(d)
-    p = np.empty((len(d), len(nodes)))
-    log_total = np.zeros(len(nodes))
-    for start in range(0, len(d), BLOCK):
-        part = slice(start, start + BLOCK)
-        odds = odds_of_sum[part, None] * odds_of_node
-        above = odds + 1.0
-        np.divide(odds, above, out=p[part])
-        np.log(above, out=above)
-        log_total += data.multiplicity[part] @ above
-    posterior = np.outer(data.scores, slope * nodes)
-    posterior += quadrature.log_weights - log_total
-    peak = posterior.max(axis=1)
-    posterior -= peak[:, None]
-    np.exp(posterior, out=posterior)
-    mass = posterior.sum(axis=1)
-    posterior /= mass[:, None]
-    value = data.weights @ (np.log(mass) + peak) + np.sum(data.multiplicity * data.sums * d)
-    node_mass = data.weights @ posterior
-    by_d = data.multiplicity * (data.sums - p @ node_mass)
-    right = (data.weights * data.scores) @ posterior - (data.multiplicity @ p) * node_mass
-    return RaschPoint(float(value), by_d, float(right @ nodes), posterior, p)
-
-
 def inverse_information(
     data: SumScores, point: RaschPoint, nodes: FloatArray, *, is_slope_free: bool
 ) -> LowRankInverse:
@@ -182,10 +95,8 @@ def inverse_information(
         y, m = np.concatenate([x, np.zeros((1, rank))]), k
     else:
         theta_p = nodes * (n @ p)
-        own = data.scores[:, None] * nodes - theta_p
-        own_mean = np.einsum("rq,rq->r", posterior, own)
-        kappa = basis.T @ ((w[:, None] * posterior * own).sum(axis=0)) - mean.T @ (w * own_mean)
-        missing = np.sum(w * (np.einsum("rq,rq->r", posterior, own**2) - own_mean**2))
+        own_mean, own_by_node, missing = _slope_scores(posterior, data.scores, w, nodes, theta_p)
+        kappa = basis.T @ own_by_node - mean.T @ (w * own_mean)
         alpha = np.sum((n @ spread) * mass * nodes**2) - missing
         cross = n * (spread @ (mass * nodes)) + x @ kappa
         y = np.zeros((len(n) + 1, rank + 2))
@@ -233,20 +144,55 @@ def maximise_scores(
             point = evaluate(data, slope, d, quadrature)
         inverse = inverse_information(data, point, quadrature.nodes, is_slope_free=is_slope_free)
         gradient = np.append(point.by_d, point.by_slope if is_slope_free else 0.0)
-        step = inverse.times(gradient)
-        if step @ gradient <= 0 or not np.all(np.isfinite(step)):
-            step = gradient / np.append(inverse.c[:-1], max(abs(point.by_slope) * 10, 1.0))
+        step, is_uphill = _uphill(inverse, gradient)
         # the Newton decrement is in standard errors: how far the maximum still is along the best direction
-        norm = float(np.sqrt(step @ gradient))
-        if norm < tolerance or iteration == max_iterations:
+        norm = float(np.sqrt(max(step @ gradient, 0.0)))
+        if (norm < tolerance and is_uphill) or iteration == max_iterations or slope > STEEPEST:
             break
+        step = step * min(1.0, LARGEST_STEP / float(np.max(np.abs(step))))
         for _ in range(MAX_HALVINGS):
-            trial = evaluate(data, slope + step[-1], d + step[:-1], quadrature)
+            # a slope below 0 is the same likelihood with abilities mirrored: the search stays on this side
+            trial = evaluate(data, abs(slope + float(step[-1])), d + step[:-1], quadrature)
             if trial.log_likelihood >= point.log_likelihood - 1e-9 * abs(point.log_likelihood):
                 break
             step = step / 2
-        slope, d, point = slope + float(step[-1]), d + step[:-1], trial
+        slope, d, point = abs(slope + float(step[-1])), d + step[:-1], trial
     return RaschSolution(slope, d, inverse, point, quadrature, norm, iteration)
+
+
+def _uphill(inverse: LowRankInverse, gradient: FloatArray) -> tuple[FloatArray, bool]:
+    """Return the Newton step, and whether it leads to a maximum.
+
+    Given the slope the likelihood is log-concave in the intercepts, so only the slope's own curvature can have the
+    wrong sign, as near a slope of 0 that is a minimum. There the slope's part of the step is turned round.
+    """
+    step = inverse.times(gradient)
+    if not inverse.is_slope_free:
+        return step, True
+    by_slope = inverse.times(np.append(np.zeros(len(step) - 1), 1.0))
+    if by_slope[-1] > 0:
+        return step, True
+    return step - by_slope * (2.0 * step[-1] / by_slope[-1]), False
+
+
+@njit(cache=True, error_model="numpy")
+def _slope_scores(
+    posterior: FloatArray, scores: FloatArray, weights: FloatArray, nodes: FloatArray, theta_p: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return mean over the posterior of g = score theta - sum n theta P, its sum by node, and its total variance."""
+    means, by_node, variance = np.zeros(len(scores)), np.zeros(len(nodes)), 0.0
+    for r in range(len(scores)):
+        row, mean = posterior[r], 0.0
+        for q in range(len(nodes)):
+            if row[q] > 0.0:
+                g = scores[r] * nodes[q] - theta_p[q]
+                mean += row[q] * g
+                by_node[q] += weights[r] * row[q] * g
+        means[r] = mean
+        for q in range(len(nodes)):
+            if row[q] > 0.0:
+                variance += weights[r] * row[q] * (scores[r] * nodes[q] - theta_p[q] - mean) ** 2
+    return means, by_node, variance
 
 
 def _rule(data: SumScores, slope: float, d: FloatArray, n_hermite: int | None) -> Quadrature:

@@ -17,6 +17,7 @@ from analytics.irt.responses import FloatArray, IntArray, Responses
 from analytics.irt.standard_errors import LOWER_BOUNDARY
 
 FEWEST_FOR_SLOPES = 100
+SMALLEST_SD = 1e-3  # a standard deviation of ability below this is 0: no likelihood tells them apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,11 @@ def report(
 ) -> IrtFit:
     """Put estimates, errors, abilities and findings under the labels of the input."""
     items, errors, scores, kept = estimates.items, estimates.errors, selection.scores, selection.kept
-    sd = estimates.common_slope if spec.is_rescaled else 1.0
+    has_spread = spec.slope != "common" or estimates.common_slope > SMALLEST_SD
+    sd = (estimates.common_slope if has_spread else 0.0) if spec.is_rescaled else 1.0
     shift = -float(np.nanmean(items.thresholds)) if spec.center == "items" else 0.0
     unanswered = np.flatnonzero(selection.data.answered == 0)
-    theta, theta_se = estimates.eap * sd + shift, estimates.eap_sd * sd
+    theta, theta_se = estimates.eap * sd + shift, estimates.eap_sd * (sd if has_spread else np.nan)
     theta[unanswered], theta_se[unanswered] = np.nan, np.nan
     has_maximum = bool(np.abs(solution.x[:, 0]).max() <= STEEPEST)
     is_converged = has_maximum and solution.gradient_norm <= max(10 * options.search_tolerance, 1e-4)
@@ -87,7 +89,7 @@ def report(
         item_reason=item_reasons(scores),
         mean_theta=shift,
         sd_theta=sd,
-        sd_theta_se=estimates.common_se if spec.is_rescaled else float("nan"),
+        sd_theta_se=estimates.common_se if spec.is_rescaled and has_spread else float("nan"),
         log_likelihood=solution.log_likelihood,
         log_posterior=solution.log_posterior,
         n_parameters=_n_parameters(spec, selection),
@@ -101,7 +103,7 @@ def report(
         person_ids=responses.person_ids,
         theta=theta,
         theta_se=theta_se,
-        person_reason=person_reasons(responses.n_persons, unanswered),
+        person_reason=person_reasons(responses.n_persons, unanswered, has_spread=has_spread),
         ability_method="eap",
         findings=selection.findings + _fit_findings(spec, responses, kept, solution, estimates.has_errors),
     )
@@ -124,6 +126,9 @@ def _fit_findings(
             f"{n_persons} persons, fewer than {FEWEST_FOR_SLOPES}, are few for a slope per item: prefer the Rasch model"
         )
         found.append(Finding("few_persons", (), said))
+    if spec.slope == "common" and abs(solution.x[0, 0]) <= SMALLEST_SD:
+        said = "the variance of ability is at its boundary, 0: the responses do not tell persons apart"
+        found.append(Finding("boundary", (), said))
     steep = np.flatnonzero(np.abs(solution.x[:, 0]) > STEEPEST)
     if len(steep):
         names = tuple(responses.item_ids[kept[j]] for j in steep)
@@ -170,7 +175,8 @@ def item_reasons(scores: tuple[tuple[int, ...], ...]) -> tuple[str, ...]:
     return tuple(texts[len(found)].format(*found) if len(found) < 2 else "" for found in scores)
 
 
-def person_reasons(n_persons: int, unanswered: IntArray) -> tuple[str, ...]:
-    """Return for each person why there is no ability."""
+def person_reasons(n_persons: int, unanswered: IntArray, *, has_spread: bool = True) -> tuple[str, ...]:
+    """Return for each person why there is no ability, or no standard error of it where abilities have no spread."""
     without = set(unanswered.tolist())
-    return tuple("no response to an estimated item" if i in without else "" for i in range(n_persons))
+    said = "" if has_spread else "the variance of ability is 0: everybody has the mean, without a standard error"
+    return tuple("no response to an estimated item" if i in without else said for i in range(n_persons))

@@ -73,12 +73,17 @@ class Responses:
 
     def category_counts(self, n_categories: int | None = None) -> FloatArray:
         """Return weighted counts of each score, shape (n_items, n_categories)."""
+        highest = self.highest_score
+        width = n_categories or max(highest, 1) + 1
         if self.dense is not None:
-            width = n_categories or max(self.highest_score, 1) + 1
             counts = np.zeros((self.n_items, width))
-            _tabulate(self.dense, self.weights, counts)
+            if highest == 1 and self.answered.min(initial=self.n_items) == self.n_items:
+                counts[:, 1] = _weighted_sums(self.dense, self.weights)
+                # added row by row like the column sums, so that the difference is exactly 0 for a constant item
+                counts[:, 0] = np.cumsum(self.weights)[-1] - counts[:, 1]
+            else:
+                _tabulate(self.dense, self.weights, counts)
             return counts
-        width = n_categories or max(self.highest_score, 1) + 1
         rows, items, values = self.triples()
         flat = np.bincount(items * width + values, weights=self.weights[rows], minlength=self.n_items * width)
         return flat.reshape(self.n_items, width).astype(np.float64)
@@ -168,6 +173,17 @@ def _tabulate(dense: CodeArray, weights: FloatArray, counts: FloatArray) -> None
         for j in range(dense.shape[1]):
             if dense[i, j] >= 0:
                 counts[j, dense[i, j]] += weights[i]
+
+
+@njit(cache=True)
+def _weighted_sums(dense: CodeArray, weights: FloatArray) -> FloatArray:
+    """Return the weighted sum of each column of a complete table: what to tabulate where scores are 0 and 1."""
+    sums = np.zeros(dense.shape[1])
+    for i in range(dense.shape[0]):
+        weight = weights[i]
+        for j in range(dense.shape[1]):
+            sums[j] += weight * dense[i, j]
+    return sums
 
 
 @njit(cache=True)

@@ -135,3 +135,47 @@ def test_many_items_and_persons_in_a_moment(rng: np.random.Generator) -> None:
     assert np.corrcoef(fit.items.thresholds[:, 0], b)[0, 1] > 0.98
     z = (fit.items.thresholds[:, 0] - b - np.mean(fit.items.thresholds[:, 0] - b)) / fit.thresholds_se[:, 0]
     assert 0.9 < z.std() < 1.15  # the errors include that of the origin, which the mean takes out
+
+
+def small_tables(n: int) -> list[FloatArray]:
+    """Tables so small that the variance of ability is now 0, now without bound."""
+    rng = np.random.default_rng(1)
+    tables = []
+    for _ in range(n):
+        theta = rng.normal(0, rng.choice([0.0, 0.3, 1.0, 3.0]), (int(rng.integers(4, 30)), 1))
+        p = 1 / (1 + np.exp(-(theta - rng.normal(0, 1.5, int(rng.integers(3, 12))))))
+        values = (rng.random(p.shape) < p).astype(float)
+        if np.any(values.min(axis=0) < values.max(axis=0)):
+            tables.append(values)
+    return tables
+
+
+def test_the_standard_deviation_of_ability_is_never_negative_and_its_maximum_is_found() -> None:
+    spec, bounds = ModelSpec("rasch", LOGISTIC, "common", is_rescaled=True), 0
+    for values in small_tables(60):
+        data = responses_from_matrix(values)
+        collapsed, general = fit_rasch(data), fit_marginal(data, spec, MarginalOptions())
+        assert collapsed.sd_theta >= 0
+        assert general.sd_theta >= 0
+        if collapsed.is_converged:
+            assert collapsed.log_likelihood == pytest.approx(general.log_likelihood, abs=1e-4)
+        if collapsed.sd_theta == 0:
+            bounds += 1
+            assert "boundary" in {finding.kind for finding in collapsed.findings}
+            assert np.all(collapsed.theta == 0)
+            assert np.isnan(collapsed.theta_se).all()
+            assert "variance of ability is 0" in collapsed.person_reason[0]
+    assert bounds > 5
+
+
+def test_abilities_rise_with_the_sum_score_whichever_side_the_search_came_from(rng: np.random.Generator) -> None:
+    for values in small_tables(30):
+        fit = fit_rasch(responses_from_matrix(values))
+        varies = values.min(axis=0) < values.max(axis=0)
+        assert np.all(np.diff(fit.theta[np.argsort(values[:, varies].sum(axis=1), kind="stable")]) > -1e-12)
+
+
+def test_weights_that_are_fractions_leave_a_constant_item_constant(rng: np.random.Generator) -> None:
+    values = np.column_stack([np.ones(30), draw(some_items("logistic", 5, rng), rng.normal(size=30), rng)])
+    fit = fit_rasch(responses_from_matrix(values, weights=rng.random(30) + 0.1))
+    assert fit.item_reason[0] == "every response is 1: the estimate is infinite"
