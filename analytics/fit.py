@@ -1,7 +1,7 @@
 """One door for a table of responses: any model of this room, one report.
 
-Holds the choice of the model. The report is in ``fit_report``, reading files belongs elsewhere, and every number is
-made by the model's own module.
+Holds the choice of the model. The report is made in ``fit_report_making``, reading files belongs elsewhere, and every
+number is made by the model's own module.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,14 @@ from typing import Literal
 import numpy as np
 
 from analytics.ctt.items import item_statistics
-from analytics.fit_report import FitReport, report_ctt, report_facets, report_irt, report_testlet
+from analytics.fit_report import FitReport
+from analytics.fit_report_making import (
+    report_ctt,
+    report_facets,
+    report_irt,
+    report_testlet,
+    report_testlet_marginal,
+)
 from analytics.irt.facets import fit_facets
 from analytics.irt.facets_result import Ratings
 from analytics.irt.graded import fit_graded
@@ -21,15 +28,17 @@ from analytics.irt.rasch import fit_rasch
 from analytics.irt.reading import first_seen
 from analytics.irt.responses import Responses, missing_as_incorrect
 from analytics.irt.testlet import fit_testlet
+from analytics.irt.testlet_marginal import Integration, fit_testlet_marginal
 from analytics.irt.testlet_result import TestletOptions
 from analytics.literals import MissingPolicy, check_option
 
 FitModel = Literal["ctt", "rasch", "2pl", "3pl", "grm", "pcm", "gpcm", "testlet", "mfrm"]
 """Models that a table can be fitted with."""
 
-FitMethod = Literal["default", "marginal", "gauss_hermite", "conditional", "laplace", "given"]
-"""Marginal likelihood on the fine grid or on 21 Gauss-Hermite nodes; conditional; of the testlet model, the standard
-deviations by Laplace's approximation or as given. ``default``: ``laplace`` for the testlet model, else ``marginal``."""
+FitMethod = Literal["default", "marginal", "gauss_hermite", "conditional", "laplace", "given", "marginal_laplace"]
+"""Marginal likelihood on the fine grid or on Gauss-Hermite nodes (21; of the testlet model 41 in 41); conditional. the testlet model with random items: the standard deviations by Laplace's approximation (``laplace``) or as given; with
+fixed items: ``gauss_hermite``, or ``marginal_laplace``, which biases the deviation of testlet effects downwards.
+``default``: ``laplace`` for the testlet model, else ``marginal``."""
 
 METHODS: dict[FitModel, tuple[FitMethod, ...]] = {
     "ctt": (),
@@ -39,7 +48,7 @@ METHODS: dict[FitModel, tuple[FitMethod, ...]] = {
     "grm": ("marginal", "gauss_hermite"),
     "pcm": ("marginal", "gauss_hermite", "conditional"),
     "gpcm": ("marginal", "gauss_hermite"),
-    "testlet": ("laplace", "given"),
+    "testlet": ("laplace", "given", "gauss_hermite", "marginal_laplace"),
     "mfrm": ("marginal",),
 }
 
@@ -136,8 +145,13 @@ def _fit_testlet(
         raise ValueError("model 'testlet' needs the testlet of each item")
     require_binary(data)
     _, codes = first_seen(testlets)
-    options = TestletOptions(variances="given" if method == "given" else "laplace")
     weight = None if np.all(data.weights == 1) else data.weights
+    if method == "gauss_hermite" or method == "marginal_laplace":
+        if weight is not None:
+            raise ValueError(f"method {method!r} counts every row once; repeat the rows instead of weighting them")
+        how: Integration = "laplace" if method == "marginal_laplace" else method
+        return report_testlet_marginal(fit_testlet_marginal(_table(data), codes, method=how), data, missing)
+    options = TestletOptions(variances="given" if method == "given" else "laplace")
     return report_testlet(fit_testlet(_table(data), codes, options, weight=weight), data, missing)
 
 

@@ -37,6 +37,7 @@ class Method(StrEnum):
     conditional = "conditional"
     laplace = "laplace"
     given = "given"
+    marginal_laplace = "marginal_laplace"
 
 
 class Missing(StrEnum):
@@ -64,7 +65,7 @@ def fit(
     ],
     model: Annotated[Model, typer.Option(help="Model.")],
     method: Annotated[
-        Method, typer.Option(help="Likelihood; laplace (or given) for testlet, otherwise marginal, unless named.")
+        Method, typer.Option(help="Likelihood; laplace for testlet, otherwise marginal, unless named.")
     ] = Method.default,
     testlets: Annotated[
         Path | None, typer.Option(help="File with the columns item and testlet; long files may have item_family.")

@@ -3,12 +3,15 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
 from analytics.fit import METHODS, FitModel, fit_matrix, fit_ratings
 from analytics.irt.facets import ratings_from_labels
 from analytics.irt.logistic import fit_logistic
 from analytics.irt.reading import responses_from_matrix
+from analytics.irt.testlet_result import TestletOptions as Options
+from analytics.tables import FitOptions, fit_dataset
 
 
 def some_responses(rng: np.random.Generator, n: int = 120) -> np.ndarray:
@@ -43,6 +46,45 @@ def test_the_report_holds_the_numbers_of_the_model(rng: np.random.Generator) -> 
     assert report.fit.log_likelihood == fit.log_likelihood
     np.testing.assert_array_equal([row.b for row in report.items], fit.items.thresholds[:, 0])
     np.testing.assert_array_equal([row.theta for row in report.persons], fit.theta)
+
+
+@pytest.mark.parametrize("method", ["laplace", "given"])
+def test_the_log_likelihood_of_a_testlet_fit_is_that_of_the_table_of_fits(method, rng: np.random.Generator) -> None:
+    values = some_responses(rng)
+    long = pl.DataFrame(
+        [
+            {"rater_id": f"P{i:03}", "model": f"m{i}", "item_id": f"I{j + 1}", "testlet_id": "st"[j // 3],
+             "is_correct": None if np.isnan(y) else int(y), "status": "ok", "gold_label": None, "answer_label": None}
+            for i, row in enumerate(values) for j, y in enumerate(row)
+        ],
+        schema_overrides={"gold_label": pl.String, "answer_label": pl.String},
+    )  # fmt: skip
+    options = FitOptions(Options("given" if method == "given" else "laplace"), n_replicates=0, n_draws=0)
+    fits = fit_dataset(long, dataset="d", options=options).irt_fits.filter(pl.col("missing_policy") == "omit")
+    table = fits.filter(pl.col("is_primary")).row(0, named=True)
+    report = fit_matrix(
+        responses_from_matrix(values), model="testlet", method=method, testlets=["s", "s", "s", "t", "t", "t"]
+    )
+    for name in ("log_likelihood", "marginal_log_likelihood", "sd_theta"):
+        assert getattr(report.fit, name) == pytest.approx(table[name], abs=1e-6)
+    assert report.fit.log_likelihood > report.fit.marginal_log_likelihood
+
+
+def test_the_marginal_log_likelihood_is_there_where_abilities_are_integrated_out(rng: np.random.Generator) -> None:
+    data, testlets = responses_from_matrix(some_responses(rng)), ["s", "s", "s", "t", "t", "t"]
+    rasch = fit_matrix(data, model="rasch").fit
+    assert rasch.marginal_log_likelihood == rasch.log_likelihood
+    assert np.isnan(fit_matrix(data, model="rasch", method="conditional").fit.marginal_log_likelihood)
+    exact = fit_matrix(data, model="testlet", method="gauss_hermite", testlets=testlets).fit
+    rough = fit_matrix(data, model="testlet", method="marginal_laplace", testlets=testlets).fit
+    assert exact.marginal_log_likelihood == exact.log_likelihood > rasch.log_likelihood - 1e-3
+    assert exact.log_likelihood == pytest.approx(rough.log_likelihood, abs=3)
+    assert (exact.method, rough.method) == ("gauss_hermite", "marginal_laplace")
+    with pytest.raises(ValueError, match="repeat the rows"):
+        fit_matrix(
+            responses_from_matrix(some_responses(rng), weights=[2.0] * 120), model="testlet",
+            method="gauss_hermite", testlets=testlets,
+        )  # fmt: skip
 
 
 def test_missing_policy_and_method_are_named_and_change_the_fit(rng: np.random.Generator) -> None:
