@@ -36,8 +36,9 @@ FitModel = Literal["ctt", "rasch", "2pl", "3pl", "grm", "pcm", "gpcm", "testlet"
 """Models that a table can be fitted with."""
 
 FitMethod = Literal["default", "marginal", "gauss_hermite", "conditional", "laplace", "given", "marginal_laplace"]
-"""Marginal likelihood on the fine grid or on Gauss-Hermite nodes (21; of the testlet model 41 in 41); conditional. the testlet model with random items: the standard deviations by Laplace's approximation (``laplace``) or as given; with
-fixed items: ``gauss_hermite``, or ``marginal_laplace``, which biases the deviation of testlet effects downwards.
+"""Marginal likelihood on the fine grid or on Gauss-Hermite nodes (21; of the testlet model 41 in 41); conditional.
+Of the testlet model with random items: the standard deviations by Laplace's approximation (``laplace``) or as given;
+with fixed items: ``gauss_hermite``, or ``marginal_laplace``, which biases the deviation of testlet effects downwards.
 ``default``: ``laplace`` for the testlet model, else ``marginal``."""
 
 METHODS: dict[FitModel, tuple[FitMethod, ...]] = {
