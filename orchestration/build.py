@@ -4,6 +4,9 @@ Holds the list of what there is. Does not hold what any of it does.
 """
 
 import os
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 
 from dagster import (
@@ -15,6 +18,7 @@ from dagster import (
     in_process_executor,
 )
 from dagster_dbt import DbtCliResource
+from packaging.version import Version
 
 from orchestration.assets.dbt import dbt_step
 from orchestration.assets.pictures import PICTURES, picture_assets
@@ -32,13 +36,25 @@ from orchestration.sensors import plan_sensor
 from orchestration.settings import DBT_PROJECT_DIR
 
 
-def dbt_resource(house: House) -> DbtCliResource:
-    """Return dbt as a process of its own: run inside this one it would keep the warehouse until the end.
+class DbtProcess(DbtCliResource):
+    """dbt as a process of its own: run inside this one it would keep the warehouse until the end.
 
-    What dbt has to know of the installation it reads from the environment, which its process inherits.
+    Dagster would also ask that process for its version and load an adapter here, seconds each time; the version is
+    that of the package beside us, and an adapter must not open the warehouse in this process at all.
     """
+
+    @cached_property
+    def _cli_version(self) -> Version:
+        return Version(version("dbt-core"))
+
+    def _initialize_dbt_core_adapter(self, args: Sequence[str]) -> None:  # type: ignore[override]
+        """Load none."""
+
+
+def dbt_resource(house: House) -> DbtProcess:
+    """Return dbt; what it has to know of the installation it reads from the environment, which its process inherits."""
     os.environ.update(environment(house.settings))
-    return DbtCliResource(
+    return DbtProcess(
         project_dir=str(DBT_PROJECT_DIR),
         profiles_dir=str(DBT_PROJECT_DIR),
         dbt_executable=dbt_executable(),
@@ -47,6 +63,15 @@ def dbt_resource(house: House) -> DbtCliResource:
 
 def _keys(assets: AssetsDefinition, schemas: tuple[str, ...]) -> list[AssetKey]:
     return sorted(key for key in assets.keys if key.path[0] in schemas)
+
+
+def ask_definitions(house: House) -> Definitions:
+    """Return the one job that asks: what needs no dbt and so need not wait for it."""
+    return Definitions(
+        jobs=[ask_model_job],
+        resources={"house": house_resource(house)},
+        executor=in_process_executor,
+    )
 
 
 def build_definitions(house: House, manifest: Path | None = None) -> Definitions:

@@ -28,6 +28,8 @@ from orchestration.settings import Settings
 DAGSTER_YAML = """\
 telemetry:
   enabled: false
+nux:
+  enabled: false
 concurrency:
   pools:
     default_limit: 1

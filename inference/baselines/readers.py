@@ -150,7 +150,7 @@ class Reader:
 
     def _options(self, fields: Fields) -> Floats:
         """Return standard scores of the measures among the options, shape (n_options, n_measures)."""
-        reading = _Reading(fields, tuple(sentences(fields.stimulus)) or ("",), self._vectors)
+        reading = _Reading(fields, sentences(fields.stimulus) or ("",), self._vectors)
         raw = np.array([[_MEASURES[name](reading, text) for name in self._names] for _, text in fields.options])
         spread = raw.std(axis=0)
         return np.asarray((raw - raw.mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0))

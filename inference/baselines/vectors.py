@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -25,15 +26,22 @@ class Tfidf:
     Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, chapter 6.
     """
 
-    def __init__(self, terms_of: Callable[[str], list[str]], texts: Sequence[str]) -> None:
+    def __init__(self, terms_of: Callable[[str], tuple[str, ...]], texts: Sequence[str]) -> None:
         self._terms_of = terms_of
         n_texts = Counter(term for text in texts for term in set(terms_of(text)))
         kept = sorted(n_texts, key=lambda term: (-n_texts[term], term))[:MAX_TERMS]
         self._position = {term: i for i, term in enumerate(kept)}
         self._idf = np.array([1 + np.log((1 + len(texts)) / (1 + n_texts[term])) for term in kept])
+        self._known: dict[str, Vector] = {}
 
     def vector(self, text: str) -> Vector:
         """Return the vector of a text, shape (n_terms,); zero where it has no known term."""
+        found = self._known.get(text)
+        if found is None:
+            found = self._known[text] = self._compute(text)
+        return found
+
+    def _compute(self, text: str) -> Vector:
         result = np.zeros(len(self._position))
         for term, n in Counter(self._terms_of(text)).items():
             at = self._position.get(term)
@@ -43,35 +51,41 @@ class Tfidf:
         return result / length if length else result
 
 
+@lru_cache(maxsize=4)
+def _tfidf(kind: VectorKind, learned_from: tuple[str, ...]) -> Tfidf:
+    """Learn a vocabulary once for the raters of all models: they learn from the same texts."""
+    return Tfidf(words if kind == "word" else character_runs, learned_from)
+
+
 class Vectors:
     """Unit vectors of texts, each computed once; a text without a known term is the zero vector."""
 
     def __init__(
         self, learned_from: Sequence[str], embeddings: Embeddings, foreseen: Callable[[], Iterable[str]] = tuple
     ) -> None:
-        self._learned_from, self._embeddings, self._foreseen = learned_from, embeddings, foreseen
+        self._learned_from, self._embeddings, self._foreseen = tuple(learned_from), embeddings, foreseen
         self._is_prepared = False
         self._tfidf: dict[VectorKind, Tfidf] = {}
-        self._known: dict[tuple[VectorKind, str], Vector] = {}
+        self._embedded: dict[str, Vector] = {}
 
     def of(self, kind: VectorKind, text: str) -> Vector:
         """Return the vector of a text, shape (n_features,)."""
-        found = self._known.get((kind, text))
+        if kind != "minilm":
+            if kind not in self._tfidf:
+                self._tfidf[kind] = _tfidf(kind, self._learned_from)
+            return self._tfidf[kind].vector(text)
+        found = self._embedded.get(text)
         if found is None:
-            found = self._known[kind, text] = self._compute(kind, text)
+            found = self._embedded[text] = self._embed(text)
         return found
 
     def similarity(self, kind: VectorKind, left: str, right: str) -> float:
         """Return the cosine of two texts; 0 where either is the zero vector."""
         return float(self.of(kind, left) @ self.of(kind, right))
 
-    def _compute(self, kind: VectorKind, text: str) -> Vector:
-        if kind == "minilm":
-            if not self._is_prepared:
-                # once, and many at once: encoding texts one by one takes five times as long
-                self._embeddings.prepare(self._foreseen())
-                self._is_prepared = True
-            return self._embeddings.of(text).astype(np.float64)
-        if kind not in self._tfidf:
-            self._tfidf[kind] = Tfidf(words if kind == "word" else character_runs, self._learned_from)
-        return self._tfidf[kind].vector(text)
+    def _embed(self, text: str) -> Vector:
+        if not self._is_prepared:
+            # once, and many at once: encoding texts one by one takes five times as long
+            self._embeddings.prepare(self._foreseen())
+            self._is_prepared = True
+        return self._embeddings.of(text).astype(np.float64)

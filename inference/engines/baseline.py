@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from inference import baselines
 from inference.baselines.fields import Fields, all_texts, read_fields
 from inference.baselines.graders import Graded, Grader, GraderSettings
@@ -62,14 +64,18 @@ class BaselineEngine:
 
     def complete(self, requests: Iterable[RenderedRequest]) -> Iterator[Completion]:
         """Answer requests one by one; a request that its method cannot answer is a permanent error."""
-        for request in requests:
-            try:
-                fields = read_fields(request.messages[-1].content)
-                answer = self._method(request.rater, request.dataset).answer(fields)
-            except (ValueError, KeyError, IndexError) as problem:
-                yield failed(request.request_id, "permanent", "cannot_answer", str(problem))
-            else:
-                yield Completion(request.request_id, _FORMS[fields.kind].format(answer), "stop")
+        # the matrices are small: further threads would only wait for one another
+        with threadpool_limits(1):
+            for request in requests:
+                yield self._answered(request)
+
+    def _answered(self, request: RenderedRequest) -> Completion:
+        try:
+            fields = read_fields(request.messages[-1].content)
+            answer = self._method(request.rater, request.dataset).answer(fields)
+        except (ValueError, KeyError, IndexError) as problem:
+            return failed(request.request_id, "permanent", "cannot_answer", str(problem))
+        return Completion(request.request_id, _FORMS[fields.kind].format(answer), "stop")
 
     def close(self) -> None:
         """Store the embeddings that were new."""

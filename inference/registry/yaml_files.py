@@ -43,7 +43,7 @@ def _yaml_files(kind: str, folders: Sequence[Path]) -> Iterator[Path]:
         yield from sorted((folder / kind).glob("*.yml"))
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """Safe YAML in which keys are text and stand once; `007:` stays `007`, and no key is lost in silence."""
 
     def mapping(self, node: yaml.MappingNode) -> dict[str, Any]:

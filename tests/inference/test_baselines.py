@@ -148,12 +148,12 @@ def test_overlap_by_hand():
     assert share_found(words("Warm air rises"), words("air rises fast")) == 2 / 3
     assert share_found([], ["a"]) == 0.0
     assert n_negations("It doesn't rise, and never did without heat.") == 3
-    assert sentences('He left. "Why?" she asked. It was 3.5 km.') == [
+    assert sentences('He left. "Why?" she asked. It was 3.5 km.') == (
         "He left.",
         '"Why?',
         "she asked.",
         "It was 3.5 km.",
-    ]
+    )
 
 
 def test_tfidf_by_hand(tmp_path):
