@@ -94,7 +94,7 @@ class ItemRow:
     item_hash: str
     """Hash of all that a prompt may show of the item (texts, options, references, scale); no gold, no key."""
     scheme_hash: str
-    """Hash of what the parser needs: response kind, label set with synonyms, options, range."""
+    """Hash of what the parser needs: response kind, label set with synonyms, spellings of others, options, range."""
     extra: str | None
     """JSON object with the source's further columns, verbatim."""
 

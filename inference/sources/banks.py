@@ -17,7 +17,7 @@ from inference.registry.bank_specs import ItemTableSpec, ReferenceTableSpec, Spl
 from inference.rows import DatasetRow, ItemOptionRow, ItemRow, LoadRow, ReferenceAnswerRow, frame_of
 from inference.sources.described import composite_ids, number, optional, read_table, unique_ids
 from inference.sources.human import read_human
-from inference.sources.labels import spellings
+from inference.sources.labels import known_spellings
 from inference.sources.schemes import ItemBuilder, SourceItem, Testlet, dataset_row
 from inference.sources.tables import SourceError, TextTable
 
@@ -46,7 +46,7 @@ class BankFrames:
 def bank_fingerprint(bank: BankSpec, registry: Registry) -> str:
     """Return a hash of a bank's description, label sets and files; nothing is parsed."""
     files = {table.file: file_hash(registry.path_of(bank, table.file)) for table in bank.tables}
-    schemes = {name: spellings(registry.label_sets[ds.label_set])
+    schemes = {name: known_spellings(registry, ds.label_set)
                for name, ds in bank.datasets.items() if ds.label_set is not None}  # fmt: skip
     return hash_of([bank.model_dump(mode="json", exclude={"yaml"}), schemes, files])
 

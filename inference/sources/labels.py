@@ -40,6 +40,11 @@ def _labels_of(spec: LabelSetSpec) -> list[LabelRow]:
     return rows
 
 
-def spellings(spec: LabelSetSpec) -> list[tuple[str, str]]:
-    """Return every (label, accepted spelling) of a label set, sorted: what a parser needs to know of it."""
-    return sorted((row.label, row.synonym) for row in _labels_of(spec))
+def known_spellings(registry: Registry, name: str) -> list[tuple[str | None, str]]:
+    """Return what a parser needs to know of a label set: every (label, spelling), sorted by spelling.
+
+    Spellings that only other label sets have stand there without a label: whoever says one gives an unknown answer.
+    """
+    own = {row.synonym: row.label for row in _labels_of(registry.label_sets[name])}
+    others = {row.synonym for spec in registry.label_sets.values() for row in _labels_of(spec)}
+    return [(own.get(spelling), spelling) for spelling in sorted(own.keys() | others)]

@@ -7,7 +7,7 @@ from inference.identity import canonical_json, hash_of
 from inference.registry import BankSpec, Registry
 from inference.rows import DatasetRow, ItemRow
 from inference.sources.described import parse_number
-from inference.sources.labels import spellings
+from inference.sources.labels import known_spellings
 from inference.sources.tables import SourceError
 
 
@@ -93,7 +93,7 @@ class ItemBuilder:
         self._file = registry.path_of(bank, bank.items.file)
         label_set = registry.label_sets[self._dataset.label_set] if self._dataset.label_set else None
         self._labels = list(label_set.labels) if label_set else []
-        self._spellings = spellings(label_set) if label_set else None
+        self._spellings = known_spellings(registry, label_set.name) if label_set else None
 
     def __call__(self, item: SourceItem) -> ItemRow:
         """Return the row of an item in ``raw.items``.

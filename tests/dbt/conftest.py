@@ -1,6 +1,5 @@
 """A small warehouse for the tests of the SQL: raw tables from their declarations, rows by hand, dbt as it is run."""
 
-import hashlib
 import json
 import os
 import subprocess
@@ -11,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import jinja2
 import numpy as np
 import polars as pl
 import pytest
-import yaml
 
 from analytics.schemas import PSYCHOMETRICS
 from inference.identity import attempt_id_of, hash_of, request_id_of
 from inference.rows import RAW_TABLES, columns, schema_of
+from orchestration.parsing import parser_sql
 from orchestration.previous import PreviousRow
 
 DBT_PROJECT = Path(__file__).resolve().parents[2] / "dbt_project"
@@ -216,21 +214,11 @@ def manifest(built: SmallWarehouse) -> dict[str, Any]:
     return found
 
 
-def _md5(text: str) -> str:
-    return hashlib.md5(text.encode()).hexdigest()
-
-
 class Parser:
-    """The parser of the dbt project over texts in memory, rendered without dbt."""
+    """The parser of the dbt project over texts in memory, as the command ``parse`` runs it."""
 
     def __init__(self) -> None:
-        macros = "".join(path.read_text() for path in sorted((DBT_PROJECT / "macros" / "parsing").glob("*.sql")))
-        variables = yaml.safe_load((DBT_PROJECT / "dbt_project.yml").read_text())["vars"]
-        environment = jinja2.Environment()
-        environment.globals |= {"var": variables.__getitem__, "local_md5": _md5}
-        module: Any = environment.from_string(macros).module
-        self.sql: str = module.parse_given()
-        self.version: str = module.parser_version()
+        self.sql, self.version = parser_sql().query, parser_sql().version
         self.connection = duckdb.connect()
 
     def __call__(
@@ -239,15 +227,17 @@ class Parser:
         texts: Sequence[str],
         *,
         labels: Mapping[str, Sequence[str]] | None = None,
+        others: Sequence[str] = (),
         options: str = "ABCD",
         scale: tuple[float, float] | None = None,
         finish_reasons: Sequence[str] | None = None,
     ) -> list[dict[str, Any]]:
-        """Parse texts of one scheme; one row per text, in order."""
+        """Parse texts of one scheme, `others` being labels of other sets; one row per text, in order."""
         cut = [reason == "length" for reason in finish_reasons or ["stop"] * len(texts)]
         rows = {"id": range(len(texts)), "said": texts, "is_cut": cut, "options": [list(options)] * len(texts)}
         given = pl.DataFrame(rows, schema_overrides={"said": pl.String, "options": pl.List(pl.String)})
-        spellings = [(label, spelling) for label, all_of in (labels or {}).items() for spelling in (label, *all_of)]
+        own = [(label, spelling) for label, all_of in (labels or {}).items() for spelling in (label, *all_of)]
+        spellings = [*own, *((None, spelling) for spelling in others)]
         low, high = scale or (None, None)
         given = given.with_columns(
             kind=pl.lit(kind), lowest=pl.lit(low, pl.Float64), highest=pl.lit(high, pl.Float64)

@@ -18,8 +18,12 @@ FIVE = {
     "non_domain": ["non domain", "nondomain"],
 }
 SCHEMES = {
-    "five": {"kind": "label", "labels": FIVE},
-    "three": {"kind": "label", "labels": {name: [] for name in ("contradictory", "correct", "incorrect")}},
+    "five": {"kind": "label", "labels": FIVE, "others": ["incorrect", "contradiction"]},
+    "three": {
+        "kind": "label",
+        "labels": {name: [] for name in ("contradictory", "correct", "incorrect")},
+        "others": [*FIVE["partially_correct_incomplete"], "irrelevant", "non domain", "nondomain"],
+    },
     "abcd": {"kind": "choice", "options": "ABCD"},
     "abcde": {"kind": "choice", "options": "ABCDE"},
     "s3": {"kind": "score", "scale": (0, 3)},
@@ -80,6 +84,13 @@ def test_the_table_covers_every_kind_and_status():
 
 def test_rendered_without_dbt_it_is_the_parser_that_dbt_runs(parse, built):
     assert built.query("select distinct parser_version from core.parsed_answers") == [(parse.version,)]
+
+
+def test_the_query_of_the_command_is_the_one_that_dbt_compiles(parse, built):
+    built.dbt("compile", "--quiet", "--select", "path:analyses/parse_given.sql")
+    compiled = built.folder / "target" / "compiled" / "thetahouse" / "analyses" / "parse_given.sql"
+    query = compiled.read_text().partition("\nwith ")[2]
+    assert ("with " + query).split() == parse.sql.split()
 
 
 def test_the_version_follows_the_sql(parse):

@@ -1,10 +1,25 @@
-{#- A synonym as the parser looks for it: whole tokens, then what it is replaced by. -#}
-{% macro synonym_entry(synonym, label) -%}
-    ' ' || replace({{ synonym }}, ' ', '  ') || ' >' || replace({{ label }}, ' ', '~')
+{#- What joins the words of a compound: a letter that no text uses, so that it passes for a token. -#}
+{% macro joint() -%} ˍ {%- endmacro %}
+
+{#-
+The entries of one spelling as the parser looks for them: whole tokens, apart or joined to a compound, then what they
+are replaced by. A spelling of another label set has no label here: it is an answer, but an unknown one.
+-#}
+{% macro synonym_entries(spelling, label) -%}
+    list_distinct(
+        list_transform(
+            ['  ', '  {{ joint() }}  '],
+            lambda space: ' ' || replace({{ spelling }}, ' ', space) || ' >' || coalesce(replace({{ label }}, ' ', '~'), '!')
+        )
+    )
 {%- endmacro %}
 
-{#- Mark declared spellings, longest first; blanks are doubled meanwhile, so that neighbours do not share one. -#}
+{#-
+Mark declared spellings, longest first; blanks are doubled meanwhile, so that neighbours do not share one. A label inside
+a longer compound ("partially_corect_incomplete", "non-contradictory") or a hedged one is no declared spelling: `<!>`.
+-#}
 {% macro mark_labels(text, synonyms) -%}
+    {%- set marked -%}
     replace(
         list_reduce(
             {{ synonyms }},
@@ -15,8 +30,31 @@
                     )
                 else marked
             end,
-            replace({{ tokens(text) }}, ' ', '  ')
+            replace({{ tokens(joined_compounds(text)) }}, ' ', '  ')
         ),
         '  ', ' '
     )
+    {%- endset -%}
+    regexp_replace(
+        replace(
+            regexp_replace(
+                replace({{ marked }}, '> {{ joint() }} <', '> <'),
+                '{{ joint() }} <[^>]*>|<[^>]*> {{ joint() }}', '<!>', 'g'
+            ),
+            ' {{ joint() }} ', ' '
+        ),
+        ' (?:part(?:ly|ia[a-z]*)?|mostly|largely|somewhat|nearly|almost|half|semi) <[^>]*>', ' <!>', 'g'
+    )
+{%- endmacro %}
+
+{#- Put a joint where an underscore or hyphen stands between two letters or digits; elsewhere they are decoration. -#}
+{% macro joined_compounds(text) -%}
+    case
+        when regexp_matches({{ text }}, '[\pL\pN][_-][\pL\pN]')
+            then {{ rewrite(text, [
+                ('--+', ' '), ('(^|[^\\pL\\pN_-])[_-]+', '\\1 '), ('[_-]+($|[^\\pL\\pN_-])', ' \\1'),
+                ('[_-]+', ' ' ~ joint() ~ ' ')
+            ]) }}
+        else {{ text }}
+    end
 {%- endmacro %}

@@ -28,7 +28,7 @@ answer mentioned (labels and choices); all else is invalid, with its reason.
         case
             when status <> 'ok' then null
             when not is_stated then 'single_mention'
-            when regexp_full_match(marked, ' *<[^>]*>(?: [.!])* *') then 'whole_text'
+            when regexp_full_match(marked, '[ \n]*<[^>]*>(?: [.!])*[ \n]*') then 'whole_text'
             else 'statement'
         end as parser_rule,
         is_cut and status = 'ok' as is_truncated
@@ -49,6 +49,7 @@ answer mentioned (labels and choices); all else is invalid, with its reason.
                     when len(answers) > 1 then 'several_answers'
                     when len(answers) = 0 and is_stated then 'unknown_answer'
                     when len(answers) = 0 then 'no_answer'
+                    when answers[1] = '!' then 'unknown_answer'
                     when {{ is_negated('coalesce(statement, marked)') }} then 'negated_answer'
                     when kind = 'choice' and not list_contains(options, answers[1]) then 'unknown_option'
                     when kind in ('label', 'choice') then null

@@ -22,14 +22,31 @@ label_lists as (
     group by label_set
 ),
 
+spellings as (
+    select distinct synonym as spelling
+    from {{ ref('stg_labels') }}
+),
+
+-- spellings of other label sets as well: whoever says one gives an answer, but none of this set
+spelling_owners as (
+    select
+        sets.label_set,
+        spellings.spelling,
+        own.label
+    from label_lists as sets
+    cross join spellings
+    left join {{ ref('stg_labels') }} as own
+        on sets.label_set = own.label_set and spellings.spelling = own.synonym
+),
+
 synonym_lists as (
     select
         label_set,
         -- longest first, so that a label inside another one is not found in it
-        list(
-            {{ synonym_entry('synonym', 'label') }} order by length(synonym) desc, synonym
-        ) as synonyms
-    from {{ ref('stg_labels') }}
+        flatten(list(
+            {{ synonym_entries('spelling', 'label') }} order by length(spelling) desc, spelling
+        )) as synonyms
+    from spelling_owners
     group by label_set
 ),
 
