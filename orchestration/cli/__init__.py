@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from orchestration.cli import add_model, doctor, export, fit, inout, look, plot, ui, work
+from orchestration.cli import add_model, doctor, export, fit, inout, look, parse, parse_diff, plot, prompt, ui, work
 from orchestration.cli.errors import is_user_error
 
 app = typer.Typer(
@@ -31,6 +31,9 @@ COMMANDS = (
     export.export,
     plot.plot,
     fit.fit,
+    prompt.prompt,
+    parse.parse,
+    parse_diff.parse_diff,
     add_model.add_model,
     doctor.doctor,
 )

@@ -42,7 +42,7 @@ def sql(
 
 
 def trace(
-    rater: Annotated[str, typer.Option(help="Rater, e.g. 'word_overlap|jaccard'.")],
+    rater: Annotated[str, typer.Option(help="Rater, e.g. 'word-overlap|jaccard'.")],
     item: Annotated[str, typer.Option(help="Item id.")],
     dataset: Annotated[str | None, typer.Option(help="Data set; needed where several have the item.")] = None,
 ) -> None:

@@ -23,6 +23,9 @@ COMMANDS = (
     "export",
     "plot",
     "fit",
+    "prompt",
+    "parse",
+    "parse-diff",
     "add-model",
     "doctor",
 )
@@ -75,4 +78,4 @@ def test_the_shell_completes_commands(tmp_path: Path) -> None:
         prog_name="thetahouse",
         env={"_THETAHOUSE_COMPLETE": "complete_bash", "COMP_WORDS": "thetahouse p", "COMP_CWORD": "1"},
     )
-    assert set(asked.output.split()) == {"plan", "plot", "publish"}
+    assert set(asked.output.split()) == {"parse", "parse-diff", "plan", "plot", "prompt", "publish"}
