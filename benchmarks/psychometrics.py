@@ -65,7 +65,7 @@ def engine(model: str) -> Fit:
     if "testlet" in model:
         given = TestletOptions("given", 1.0, 1.0, 0.5, tolerance=1e-4, standard_errors=False)
         options = given if model == "testlet_given" else TestletOptions()
-        return lambda values: fit_testlet(values.astype(float), np.arange(values.shape[1]) // 10, options).b
+        return lambda values: fit_testlet(values, np.arange(values.shape[1]) // 10, options).b
     marginal = MarginalOptions(se_method="none", tolerance=1e-3)  # peers give no standard errors
 
     def fit(values: np.ndarray) -> np.ndarray:

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from analytics.irt.testlet_cells import Cells, pack_cells
-from analytics.irt.testlet_mode import Scales
+from analytics.irt.testlet_pack import Cells, pack_cells
+from analytics.irt.testlet_point import Scales
 from analytics.irt.testlet_result import DEFAULT_OPTIONS, TestletFit, TestletOptions, make_fit
 from analytics.irt.testlet_variances import estimate_scales, solve
 from analytics.matrix import FloatArray, IntArray
@@ -29,7 +29,8 @@ def fit_testlet(
     Parameters
     ----------
     responses
-        Shape (n_raters, n_items): 1 right, 0 wrong, NaN missing; any memory order.
+        Shape (n_raters, n_items): 1 right, 0 wrong, NaN missing; any memory order. A complete table of one byte a cell
+        is read without a copy.
     item_testlet
         Testlet of each item as an integer from 0, shape (n_items,).
     options
@@ -49,19 +50,18 @@ def fit_testlet(
         If no cell is observed or all responses are alike, the shapes disagree, a weight is not positive, or a response
         is neither 0, 1 nor missing.
     """
-    responses, item_testlet = np.asarray(responses, dtype=np.float64), np.asarray(item_testlet, dtype=np.int64)
+    responses, item_testlet = np.asarray(responses), np.asarray(item_testlet, dtype=np.int64)
     if responses.ndim != 2 or item_testlet.shape != (responses.shape[1],):
         raise ValueError(f"responses {responses.shape} and item_testlet {item_testlet.shape} do not fit together")
-    if np.isnan(responses).all():
-        raise ValueError("no response is observed: there is nothing to fit")
-    if np.nanmin(responses) == np.nanmax(responses):
-        raise ValueError(
-            f"every observed response is {np.nanmax(responses):g}: the mean difficulty has no finite value"
-        )
     weight = np.ones(responses.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
     if weight.shape != responses.shape[:1] or not np.all(weight > 0):
         raise ValueError("weights must be positive, one for each rater")
     cells = pack_cells(responses, item_testlet, int(item_testlet.max()) + 1, weight)
+    n_right, n_seen = cells.right_rt.sum(), cells.n_item.sum()
+    if n_seen == 0:
+        raise ValueError("no response is observed: there is nothing to fit")
+    if n_right == 0 or n_right == n_seen:
+        raise ValueError(f"every observed response is {int(n_right > 0)}: the mean difficulty has no finite value")
     scales, warnings = _usable_scales(cells, options)
     if options.variances == "given":
         return make_fit(cells, solve(cells, scales, options, None), options, warnings, is_converged=True)

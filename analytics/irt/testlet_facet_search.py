@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize
 
-from analytics.irt.testlet_cells import Cells, pack_cells
 from analytics.irt.testlet_facet_system import FacetPoint, FacetScales, FacetSystem
 from analytics.irt.testlet_laplace import Batch, make_batches
-from analytics.irt.testlet_mode import Point, Scales
+from analytics.irt.testlet_pack import Cells, pack_cells
+from analytics.irt.testlet_point import Point, Scales
 from analytics.irt.testlet_result import SMALLEST_SD
 from analytics.matrix import FloatArray, IntArray
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.irt.testlet_cells import Cells
-from analytics.irt.testlet_mode import Point, Scales
+from analytics.irt.testlet_pack import Cells
+from analytics.irt.testlet_point import Point, Scales
 from analytics.matrix import FloatArray, IntArray
 
 _BATCH_CELLS = 1_000_000  # testlets of one size are worked through together, up to this many cells at a time

@@ -7,9 +7,9 @@ rater's weight k is exactly k repeated raters, each with its own theta and u.
 
 import numpy as np
 
-from analytics.irt.testlet_cells import Cells
 from analytics.irt.testlet_laplace import Batch, Information, make_batches, marginal_gradient
-from analytics.irt.testlet_mode import Point, Scales
+from analytics.irt.testlet_pack import Cells
+from analytics.irt.testlet_point import Point, Scales
 from analytics.matrix import FloatArray
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from analytics.irt.testlet_cells import pack_cells
 from analytics.irt.testlet_marginal_laplace import LaplaceMarginal
 from analytics.irt.testlet_marginal_quadrature import QuadratureMarginal
+from analytics.irt.testlet_pack import pack_cells
 from analytics.literals import check_option
 from analytics.matrix import FloatArray, IntArray
 

@@ -6,9 +6,10 @@ item parameters (`testlet_marginal`).
 
 import numpy as np
 
-from analytics.irt.testlet_cells import Cells, CellSums, cell_sums, log_likelihood
+from analytics.irt.testlet_cells import CellSums, cell_sums, log_likelihood
 from analytics.irt.testlet_laplace import make_batches
-from analytics.irt.testlet_mode import Point, Scales, gradient, start_point, step_raters
+from analytics.irt.testlet_pack import Cells
+from analytics.irt.testlet_point import Point, Scales, gradient, start_point, step_raters
 from analytics.matrix import FloatArray
 
 _TOLERANCE = 1e-10

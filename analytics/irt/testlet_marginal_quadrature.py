@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from analytics.irt.testlet_cells import Cells
+from analytics.irt.testlet_pack import Cells
 from analytics.matrix import FloatArray, IntArray
 
 

@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.irt.testlet_cells import Cells, log_likelihood
 from analytics.irt.testlet_laplace import Information
-from analytics.irt.testlet_mode import Mode, Scales
+from analytics.irt.testlet_mode import Mode
+from analytics.irt.testlet_pack import Cells
+from analytics.irt.testlet_point import Scales
 from analytics.literals import check_option
 from analytics.matrix import FloatArray
 
@@ -125,11 +126,12 @@ class TestletFit:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A mode with its standard deviations, information (None when left out) and objectives."""
+    """A mode with its standard deviations, information (None when left out), log-likelihood and objectives."""
 
     mode: Mode
     scales: Scales
     information: Information | None
+    log_likelihood: float
     objective: float
     marginal: float
 
@@ -141,7 +143,7 @@ def make_fit(
     mode, point = solution.mode, solution.mode.point
     info = solution.information or _no_information(cells)
     back = np.argsort(cells.order)
-    no_rater, no_item, no_pair = cells.n_rt.sum(axis=0) == 0, cells.n_item == 0, cells.n_rt.T == 0
+    no_rater, no_item = cells.n_rt.sum(axis=0) == 0, cells.n_item == 0
     reported = {}
     for name in ("theta", "b", "u"):
         sd = getattr(solution.scales, name)
@@ -159,14 +161,14 @@ def make_fit(
         theta_se=np.where(no_rater, np.nan, np.sqrt(info.var_theta)),
         b=np.where(no_item, np.nan, point.b)[back],
         b_se=np.where(no_item, np.nan, np.sqrt(info.var_b))[back],
-        u=np.where(no_pair, np.nan, point.u.T),
-        u_se=np.where(no_pair, np.nan, np.sqrt(info.var_u).T),
+        u=_where_seen(cells, point.u),
+        u_se=_where_seen(cells, np.sqrt(info.var_u)),
         mean_b=point.mean_b,
         mean_b_se=float(np.sqrt(info.var_mean_b)),
         sd_theta=reported["theta"],
         sd_b=reported["b"],
         sd_u=reported["u"],
-        log_likelihood=log_likelihood(cells, point.b, point.s),
+        log_likelihood=solution.log_likelihood,
         penalised_objective=solution.objective,
         marginal_log_likelihood=solution.marginal,
         n_iterations=mode.n_iterations,
@@ -178,6 +180,11 @@ def make_fit(
         identification=IDENTIFICATION,
         warnings=tuple(warnings),
     )
+
+
+def _where_seen(cells: Cells, effects: FloatArray) -> FloatArray:
+    """Return testlet effects as (n_raters, n_testlets), NaN where the rater answered nothing of the testlet."""
+    return np.where(cells.n_rt == 0, np.nan, effects).T if cells.observed.size else effects.T
 
 
 def _no_information(cells: Cells) -> Information:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from analytics.irt.testlet_cells import cell_sums, pack_cells
+from analytics.irt.testlet_cells import cell_sums
 from analytics.irt.testlet_laplace import eliminate, make_batches, solve_system
-from analytics.irt.testlet_mode import Point, Scales
+from analytics.irt.testlet_pack import pack_cells
+from analytics.irt.testlet_point import Point, Scales
 from analytics.irt.testlet_result import SMALLEST_SD, TestletFit
 from analytics.matrix import FloatArray, IntArray
 

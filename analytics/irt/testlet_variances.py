@@ -9,10 +9,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.irt.testlet_cells import Cells, log_likelihood
+from analytics.irt.testlet_cells import log_likelihood
 from analytics.irt.testlet_laplace import Information, information
 from analytics.irt.testlet_laplace_items import information_by_items
-from analytics.irt.testlet_mode import Mode, Scales, find_mode, penalty, start_point
+from analytics.irt.testlet_mode import Mode, find_mode
+from analytics.irt.testlet_pack import Cells
+from analytics.irt.testlet_point import Scales, penalty, rough_point
 from analytics.irt.testlet_result import SMALLEST_SD, Solution, TestletOptions
 from analytics.matrix import FloatArray
 
@@ -27,14 +29,15 @@ _NEAR_ZERO = 5.0 * SMALLEST_SD  # an sd of u below this is compared with leaving
 def solve(cells: Cells, scales: Scales, options: TestletOptions, start: Mode | None) -> Solution:
     """Mode, information and objectives at given standard deviations, starting from another mode if there is one."""
     tolerance = options.tolerance if options.variances == "given" else min(options.tolerance, _MODE_TOLERANCE)
-    point = start.point if start is not None else start_point(cells)
+    point = start.point if start is not None else rough_point(cells, scales)
     mode = find_mode(cells, scales, point, tolerance=tolerance, max_iterations=options.max_iterations)
-    objective = penalty(cells, scales, mode.point) - log_likelihood(cells, mode.point.b, mode.point.s)
+    value = log_likelihood(cells, mode.point.b, mode.point.s)
+    objective = penalty(cells, scales, mode.point) - value
     if not options.standard_errors:
-        return Solution(mode, scales, None, objective, float("nan"))
+        return Solution(mode, scales, None, value, objective, float("nan"))
     info = _eliminate(cells, scales, mode)
     marginal = -objective - info.half_log_determinant + 0.5 * float(np.log(2.0 * np.pi))
-    return Solution(mode, scales, info, objective, marginal)
+    return Solution(mode, scales, info, value, objective, marginal)
 
 
 def _eliminate(cells: Cells, scales: Scales, mode: Mode) -> Information:

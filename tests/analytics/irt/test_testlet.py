@@ -57,6 +57,24 @@ def test_results_do_not_depend_on_memory_order_run_or_thread_count(rng, monkeypa
         assert again.marginal_log_likelihood == first.marginal_log_likelihood
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool, np.int64, np.float32])
+def test_results_do_not_depend_on_the_number_type(rng, dtype) -> None:
+    responses, of_item = drawn(rng, missing=0.0)
+    first = testlet.fit_testlet(responses, of_item, GIVEN)
+    again = testlet.fit_testlet(responses.astype(dtype), of_item, GIVEN)
+    assert np.array_equal(again.theta, first.theta)
+    assert np.array_equal(again.b, first.b)
+
+
+@pytest.mark.parametrize("wrong", [2, -1])
+def test_a_whole_number_that_is_no_response_is_refused(rng, wrong) -> None:
+    responses, of_item = drawn(rng, missing=0.0)
+    responses[3, 5] = wrong
+    for dtype in (np.int8, np.int64, np.float64):
+        with pytest.raises(ValueError, match=f"0, 1 or missing; found .*{wrong}"):
+            testlet.fit_testlet(responses.astype(dtype), of_item, GIVEN)
+
+
 def test_permuting_raters_items_and_testlets_permutes_the_result(rng) -> None:
     responses, of_item = drawn(rng)
     first = testlet.fit_testlet(responses, of_item, GIVEN)

@@ -7,9 +7,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from analytics.irt import testlet_marginal
-from analytics.irt.testlet_cells import pack_cells
 from analytics.irt.testlet_marginal_laplace import LaplaceMarginal
 from analytics.irt.testlet_marginal_quadrature import QuadratureMarginal
+from analytics.irt.testlet_pack import pack_cells
 
 RESPONSES = np.array([[1, 0, 1, 1, 0, 1], [1, 1, 0, np.nan, 0, 1], [0, 0, 1, 0, 0, 1], [1, 1, 1, 1, 1, 0]])
 OF_ITEM = np.array([0, 1, 0, 1, 0, 1])

@@ -6,10 +6,12 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from analytics.irt import testlet, testlet_variances
-from analytics.irt.testlet_cells import cell_sums, log_likelihood, pack_cells
+from analytics.irt.testlet_cells import cell_sums, log_likelihood
 from analytics.irt.testlet_laplace import information
 from analytics.irt.testlet_laplace_items import information_by_items
-from analytics.irt.testlet_mode import Point, Scales, find_mode, gradient, penalty, start_point
+from analytics.irt.testlet_mode import find_mode
+from analytics.irt.testlet_pack import pack_cells
+from analytics.irt.testlet_point import Point, Scales, gradient, penalty, start_point
 from analytics.irt.testlet_result import TestletOptions as Options
 from analytics.irt.testlet_simulation import simulate_testlet
 

@@ -1,0 +1,152 @@
+"""Responses packed for the testlet model: items grouped by testlet, what the likelihood needs of them already summed.
+
+Holds the packed layout and the one reading of the matrix that fills it. Does not hold the passes over the cells
+(`testlet_cells`). Where nothing is missing the responses enter the likelihood only through sums over the items of a
+testlet and over raters, so that the matrix is not needed again.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.matrix import FloatArray, IntArray
+
+_RATERS_AT_ONCE = 16  # their sums for one testlet are two cache lines, written together
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Responses packed for the passes: items sorted by testlet, one row of raters per item or testlet.
+
+    Attributes
+    ----------
+    order
+        Original column of each packed item, shape (n_items,).
+    starts
+        First packed item of each testlet and the end, shape (n_testlets + 1,).
+    observed
+        1 where a cell is observed, shape (n_items, n_raters), C order; empty (0, 0) when nothing is missing.
+    right_rt
+        Number of right answers, shape (n_testlets, n_raters).
+    n_rt
+        Number of observed cells, shape (n_testlets, n_raters).
+    right_item
+        Weighted number of right answers, shape (n_items,).
+    n_item, weight_item
+        Number of observed cells, and the weight of their raters, shape (n_items,).
+    weight
+        Weight of each rater, shape (n_raters,).
+    """
+
+    order: IntArray
+    starts: IntArray
+    observed: NDArray[np.uint8]
+    right_rt: FloatArray
+    n_rt: FloatArray
+    right_item: FloatArray
+    n_item: FloatArray
+    weight_item: FloatArray
+    weight: FloatArray
+
+    @property
+    def n_testlets(self) -> int:
+        """Number of testlets."""
+        return self.starts.size - 1
+
+
+def pack_cells(
+    responses: NDArray[np.generic], item_testlet: IntArray, n_testlets: int, weight: FloatArray
+) -> Cells:
+    """Pack a matrix of 0, 1 and NaN, whatever its memory order and number type.
+
+    Parameters
+    ----------
+    responses
+        Shape (n_raters, n_items); one byte a cell (``bool``, ``int8``, ``uint8``) is read as it is, anything else as
+        float64.
+    item_testlet
+        Testlet index of each item, shape (n_items,).
+    n_testlets
+        Number of testlets.
+    weight
+        Weight of each rater, shape (n_raters,).
+
+    Raises
+    ------
+    ValueError
+        If a response is neither 0, 1 nor NaN.
+    """
+    is_byte = responses.dtype.kind in "bui" and responses.dtype.itemsize == 1
+    x = np.ascontiguousarray(responses.view(np.int8) if is_byte else np.asarray(responses, dtype=np.float64))
+    order = np.argsort(item_testlet, kind="stable").astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(item_testlet, minlength=n_testlets))]).astype(np.int64)
+    weight = np.ascontiguousarray(weight, dtype=np.float64)
+    n_raters, n_items = x.shape
+    right_rt, right_item = np.empty((n_testlets, n_raters)), np.zeros(n_items)
+    if _sum_right(x, order, starts, weight, right_rt, right_item) == x.size:
+        n_rt = np.broadcast_to(np.diff(starts).astype(np.float64)[:, None], (n_testlets, n_raters))
+        n_item, weight_item = np.full(n_items, float(n_raters)), np.full(n_items, weight.sum())
+        return Cells(
+            order, starts, np.empty((0, 0), dtype=np.uint8), right_rt, n_rt, right_item, n_item, weight_item, weight
+        )
+    by_item = x.T[order]
+    is_missing = np.isnan(by_item)
+    is_bad = ~(is_missing | (by_item == 0) | (by_item == 1))
+    if is_bad.any():
+        raise ValueError(f"the testlet model takes 0, 1 or missing; found {by_item[is_bad][0]!r}")
+    observed = np.ascontiguousarray(~is_missing).view(np.uint8)
+    return Cells(
+        order=order,
+        starts=starts,
+        observed=observed,
+        right_rt=right_rt,
+        n_rt=_sum_observed(observed, starts),
+        right_item=right_item,
+        n_item=observed.sum(axis=1, dtype=np.float64),
+        weight_item=observed @ weight,
+        weight=weight,
+    )
+
+
+@numba.njit(cache=True)
+def _sum_right(
+    x: NDArray[np.generic],
+    order: IntArray,
+    starts: IntArray,
+    weight: FloatArray,
+    right_rt: FloatArray,
+    right_item: FloatArray,
+) -> int:
+    """Write both sums of right answers, without a branch on an answer; return the number of cells that are 0 or 1."""
+    n_raters, n_items = x.shape
+    block, n_known = np.empty((_RATERS_AT_ONCE, n_items), dtype=np.int8), 0
+    for first in range(0, n_raters, _RATERS_AT_ONCE):
+        size = min(_RATERS_AT_ONCE, n_raters - first)
+        for a in range(size):
+            line, row, own = x[first + a], block[a], weight[first + a]
+            for k in range(n_items):
+                row[k] = line[order[k]] == 1
+            for k in range(n_items):
+                right_item[k] += own * row[k]
+            for k in range(n_items):
+                n_known += (line[k] == 0) | (line[k] == 1)
+        for t in range(len(starts) - 1):
+            for a in range(size):
+                n_right = 0
+                for k in range(starts[t], starts[t + 1]):
+                    n_right += block[a, k]
+                right_rt[t, first + a] = n_right
+    return n_known
+
+
+@numba.njit(cache=True)
+def _sum_observed(observed: NDArray[np.uint8], starts: IntArray) -> FloatArray:
+    """Return the number of observed cells of each testlet and rater."""
+    n_rt = np.zeros((len(starts) - 1, observed.shape[1]))
+    for t in range(len(starts) - 1):
+        for k in range(starts[t], starts[t + 1]):
+            for i in range(observed.shape[1]):
+                n_rt[t, i] += observed[k, i]
+    return n_rt

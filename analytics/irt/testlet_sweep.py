@@ -1,0 +1,220 @@
+"""The two compiled passes of a sweep over the testlet model: one towards the raters, one towards the items.
+
+Holds the moving point of the search for the mode and the passes that move it. Does not hold the search (`testlet_mode`)
+or the sums at a point that other modules need (`testlet_cells`). With s = theta + u, a cell is
+p = 1 / (1 + exp(b) exp(-s)): the exponentials are taken per item and per rater x testlet, never per cell, and all that
+a testlet's raters and items need is done while its rows are in the cache.
+"""
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.irt.testlet_cells import FAST, over_testlets
+from analytics.irt.testlet_pack import Cells
+from analytics.irt.testlet_point import LARGEST_STEP, Point, Scales
+from analytics.matrix import FloatArray, IntArray
+
+_CHUNKS = 32  # sums over testlets are taken chunk by chunk, so that they do not depend on the number of threads
+
+
+class Sweep:
+    """A point that passes over the data move.
+
+    Attributes
+    ----------
+    theta, b, mean_b
+        The point; its u is in `point`.
+    sum_u
+        Weighted sum of the observed u of each testlet after a step, shape (n_testlets,).
+    seen_item
+        1 for an item with a response, shape (n_items,).
+    """
+
+    def __init__(self, cells: Cells, scales: Scales, start: Point) -> None:
+        self._cells, self._scales = cells, scales
+        self.theta, self.b, self.mean_b = start.theta.copy(), start.b.copy(), start.mean_b
+        self._u = start.u.copy() if scales.u > 0 and start.u.any() else np.zeros(start.u.shape)
+        self._odds, self._info, self._pull = (np.empty(start.u.shape) for _ in range(3))
+        self._is_new = True
+        self._c, self._d = np.zeros(cells.n_testlets), 0.0  # the shift that the next pass carries out
+        self._edges = np.linspace(0, cells.n_testlets, min(_CHUNKS, cells.n_testlets) + 1).astype(np.int64)
+        self._seen_rt = (cells.n_rt > 0).view(np.uint8) if cells.observed.size else np.empty((0, 0), dtype=np.uint8)
+        self.seen_item = (cells.n_item > 0).astype(np.float64)
+        self._seen_rater = cells.n_rt.sum(axis=0) > 0 if cells.observed.size else np.ones(self.theta.size, dtype=bool)
+        self.sum_u = np.zeros(cells.n_testlets)
+
+    @property
+    def point(self) -> Point:
+        """The point, once the last shift has been carried out."""
+        return Point(self.theta, self._u, self.b, self.mean_b)
+
+    def gradient_norm(self) -> float:
+        """Pass towards the raters: carry out the last shift, then return the largest absolute derivative."""
+        cells, scales = self._cells, self._scales
+        n_chunks = self._edges.size - 1
+        partial, largest = np.zeros((n_chunks, 3, self.theta.size)), np.zeros(n_chunks)
+        expected = np.empty(self.b.size)
+        odds_b = np.exp(np.clip(self.b, -300, 300))
+
+        def run(first: int, last: int) -> None:
+            _towards_raters(
+                first, last, self._edges, cells.starts, odds_b, self._c, self._d, self._is_new, self.theta,
+                scales.u**2, scales.u_precision, cells.observed, self._seen_rt, cells.weight, cells.right_rt,
+                self._u, self._odds, self._info, self._pull, expected, partial, largest,
+            )  # fmt: skip
+
+        over_testlets(run, n_chunks, self.b.size * self.theta.size)
+        self._is_new = False
+        residual, self._information, self._correction = partial.sum(axis=0)
+        self._g_theta = scales.theta_precision * self.theta - residual
+        deviation = scales.b_precision * (self.b - self.mean_b)
+        g_b = deviation + cells.right_item - expected
+        parts = (self._g_theta, g_b, np.array([deviation.sum()]))
+        return max(float(largest.max()), *(float(np.max(np.abs(part))) for part in parts))
+
+    def step(self) -> None:
+        """Newton step of every rater (theta by the Schur complement of its u), then the pass towards the items."""
+        cells, scales = self._cells, self._scales
+        d_theta = (self._correction - self._g_theta) / (scales.theta_precision + self._information)
+        d_theta = np.clip(d_theta, -LARGEST_STEP, LARGEST_STEP)
+        self.theta += d_theta
+        n_chunks = self._edges.size - 1
+        odds_b = np.exp(np.clip(self.b, -300, 300))
+
+        def run(first: int, last: int) -> None:
+            _towards_items(
+                first, last, self._edges, cells.starts, odds_b, self.mean_b, scales.b_precision, d_theta, self.theta,
+                scales.u**2, cells.observed, cells.weight, cells.right_item, self._u, self._odds,
+                self._info, self._pull, self.b, self.sum_u,
+            )  # fmt: skip
+
+        over_testlets(run, n_chunks, self.b.size * self.theta.size)
+
+    def shift(self, d: float, c: FloatArray, mean_b: float) -> None:
+        """Move theta by d, b by its testlet's c and u by c - d, where there are data; u moves at the next pass."""
+        cells = self._cells
+        self.theta += d * self._seen_rater
+        self.b = np.where(self.seen_item > 0, self.b + np.repeat(c, np.diff(cells.starts)), mean_b)
+        self.mean_b, self._c, self._d = mean_b, c, d
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def _towards_raters(
+    first: int,
+    last: int,
+    edges: IntArray,
+    starts: IntArray,
+    odds_b: FloatArray,
+    c: FloatArray,
+    d: float,
+    is_new: bool,
+    theta: FloatArray,
+    u_variance: float,
+    u_precision: float,
+    observed: NDArray[np.uint8],
+    seen_rt: NDArray[np.uint8],
+    weight: FloatArray,
+    right_rt: FloatArray,
+    u: FloatArray,
+    odds: FloatArray,
+    info: FloatArray,
+    pull: FloatArray,
+    expected_item: FloatArray,
+    partial: FloatArray,
+    largest: FloatArray,
+) -> None:
+    has_missing = observed.shape[0] > 0
+    n_raters = u.shape[1]
+    sum_p, sum_w = np.empty(n_raters), np.empty(n_raters)
+    for chunk in range(first, last):
+        residual, information, correction = partial[chunk, 0], partial[chunk, 1], partial[chunk, 2]
+        for t in range(edges[chunk], edges[chunk + 1]):
+            x, own_u, factor, move = odds[t], u[t], np.exp(-c[t]), c[t] - d
+            if is_new:
+                for i in range(n_raters):
+                    x[i] = np.exp(-(theta[i] + own_u[i]))
+            for i in range(n_raters):
+                x[i] *= factor
+                own_u[i] += move * seen_rt[t, i] if has_missing else move
+                sum_p[i] = 0.0
+                sum_w[i] = 0.0
+            for j in range(starts[t], starts[t + 1]):
+                e, item_p = odds_b[j], 0.0
+                if has_missing:
+                    row = observed[j]
+                    for i in range(n_raters):
+                        p = row[i] / (1.0 + e * x[i])  # 0 where missing, and so is p(1 - p)
+                        sum_p[i] += p
+                        sum_w[i] += p * (1.0 - p)
+                        item_p += weight[i] * p
+                else:
+                    for i in range(n_raters):
+                        p = 1.0 / (1.0 + e * x[i])
+                        sum_p[i] += p
+                        sum_w[i] += p * (1.0 - p)
+                        item_p += weight[i] * p
+                expected_item[j] = item_p
+            worst = largest[chunk]
+            for i in range(n_raters):
+                r = right_rt[t, i] - sum_p[i]
+                g = (u_precision * own_u[i] - r) if u_variance > 0.0 else 0.0
+                kept = sum_w[i] / (1.0 + u_variance * sum_w[i])  # information that is left to theta
+                info[t, i] = sum_w[i]
+                pull[t, i] = g
+                residual[i] += r
+                information[i] += kept
+                correction[i] += kept * u_variance * g
+                worst = max(worst, abs(g))
+            largest[chunk] = worst
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def _towards_items(
+    first: int,
+    last: int,
+    edges: IntArray,
+    starts: IntArray,
+    odds_b: FloatArray,
+    mean_b: float,
+    b_precision: float,
+    d_theta: FloatArray,
+    theta: FloatArray,
+    u_variance: float,
+    observed: NDArray[np.uint8],
+    weight: FloatArray,
+    right_item: FloatArray,
+    u: FloatArray,
+    odds: FloatArray,
+    info: FloatArray,
+    pull: FloatArray,
+    b: FloatArray,
+    sum_u: FloatArray,
+) -> None:
+    has_missing = observed.shape[0] > 0
+    n_raters = u.shape[1]
+    for t in range(edges[first], edges[last]):
+        x, own_u, total = odds[t], u[t], 0.0
+        for i in range(n_raters):
+            spread = u_variance / (1.0 + u_variance * info[t, i])
+            step = -spread * (pull[t, i] + info[t, i] * d_theta[i])
+            own_u[i] += min(max(step, -LARGEST_STEP), LARGEST_STEP)
+            total += weight[i] * own_u[i]  # an effect without data is 0
+        for i in range(n_raters):
+            x[i] = np.exp(-(theta[i] + own_u[i]))
+        sum_u[t] = total
+        for j in range(starts[t], starts[t + 1]):
+            e, item_p, item_w = odds_b[j], 0.0, 0.0
+            if has_missing:
+                row = observed[j]
+                for i in range(n_raters):
+                    p = row[i] / (1.0 + e * x[i])
+                    item_p += weight[i] * p
+                    item_w += weight[i] * p * (1.0 - p)
+            else:
+                for i in range(n_raters):
+                    p = 1.0 / (1.0 + e * x[i])
+                    item_p += weight[i] * p
+                    item_w += weight[i] * p * (1.0 - p)
+            step = -(b_precision * (b[j] - mean_b) + right_item[j] - item_p) / (item_w + b_precision)
+            b[j] += min(max(step, -LARGEST_STEP), LARGEST_STEP)
