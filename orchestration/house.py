@@ -1,4 +1,4 @@
-"""What the house does, step by step: plan, ask, open a refresh. Assets and commands call these functions.
+"""What the house does, step by step: plan and ask. Assets and commands call these functions.
 
 Each step opens the warehouse for a moment only, and never while an engine is at work. Does not hold Dagster, SQL models
 or statistics.
@@ -6,17 +6,17 @@ or statistics.
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from inference.asking import ask, models_to_ask
+from inference.engines import Place, open_engine
 from inference.landing import Journal
 from inference.planning import check_bound, plan_requests, rater_rows, to_ask
 from inference.registry import ModelSpec, RecordedSpec, Registry, load_registry
-from inference.rows import LoadRow, frame_of
-from inference.sources import BankFrames, label_rows, read_bank
-from orchestration import freshness, generations, intake
+from inference.sources import BankFrames, read_bank
+from orchestration import freshness, intake
 from orchestration.locks import hold_raters
 from orchestration.settings import Settings
 from orchestration.warehouse import connect
@@ -49,6 +49,8 @@ class House:
     """Ask only what these studies want; empty for all."""
     raters: frozenset[str] = field(default_factory=frozenset)
     """Ask only these raters; empty for all."""
+    place: Place = "here"
+    """Where models in vLLM run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,42 +226,12 @@ def _ask_model(
 
     journal = Journal(house.settings.landing)
     cache = house.settings.cache
-    return ask(model, requests, catalogue.registry, catalogue.banks, journal, progress=report, cache=cache).crash
+    registry, banks = catalogue.registry, catalogue.banks
+    engine = open_engine(model, registry, banks, cache, house.place)
+    return ask(model, requests, registry, banks, journal, progress=report, cache=cache, engine=engine).crash
 
 
 def raters_by_model(requests: pl.DataFrame, raters: pl.DataFrame) -> dict[str, list[str]]:
     """Return the raters that requests name, grouped by model, both sorted."""
     named = raters.join(requests.select("rater_id").unique(), on="rater_id", how="semi").sort("model", "rater_id")
     return {str(key[0]): group["rater_id"].to_list() for key, group in named.group_by("model", maintain_order=True)}
-
-
-def open_refresh(house: House) -> dict[str, int]:
-    """Land leftovers, make raw say what the registry says, and begin a new generation.
-
-    Returns
-    -------
-    dict
-        Rows of every mirrored table.
-    """
-    settings = house.settings
-    everything = replace(house, studies=frozenset(), raters=frozenset())
-    n_to_ask = requests_to_ask(everything).height
-    catalogue = load_catalogue(settings)
-    banks = [_bank_tables(bank) for bank in catalogue.banks.values()]
-    labels = label_rows(catalogue.registry)
-    intake.mirror(settings.warehouse, banks=banks, labels=labels, raters=catalogue.raters, requests=catalogue.plan)
-    with connect(settings.warehouse) as connection:
-        chunk_ids = [str(row[0]) for row in connection.execute("select chunk_id from raw.chunks").fetchall()]
-        generations.begin(connection, freshness.input_fingerprint(catalogue.registry, chunk_ids), n_to_ask)
-        return intake.count_rows(connection)
-
-
-def record_layer(house: House, layer: str) -> None:
-    """Note that a layer has just been built."""
-    with connect(house.settings.warehouse) as connection:
-        generations.record(connection, layer)
-
-
-def _bank_tables(bank: BankFrames) -> dict[str, pl.DataFrame]:
-    frames = {f.name: getattr(bank, f.name) for f in fields(bank) if f.name != "load"}
-    return {"loads": frame_of(LoadRow, [bank.load]), **frames}

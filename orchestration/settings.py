@@ -90,8 +90,9 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """
     values = os.environ if environment is None else environment
     home = Path(values.get("THETAHOUSE_HOME") or "var").resolve()
-    if home.exists() and not home.is_dir():
-        raise NotADirectoryError(f"THETAHOUSE_HOME={home}: a file stands there; name a folder")
+    there = next(folder for folder in (home, *home.parents) if folder.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(f"THETAHOUSE_HOME={home}: {there} is not a folder; name a folder")
     return Settings(
         home=home,
         data=_folder(values, "THETAHOUSE_DATA"),

@@ -87,6 +87,8 @@ def describe_predictions(
     items = banks[bank.name].items
     known = set(items.filter(items["dataset"] == dataset)["item_id"])
     table = read_text_table(file)
+    if not table.rows:
+        raise SourceError(f"{file}: a header and no rows; a row per item is needed")
     ids = id_column or _id_column(table, dataset, known)
     raters = _layout(table, ids, rater_columns, long)
     entry = {
@@ -131,7 +133,8 @@ def _id_column(table: TextTable, dataset: str, known: set[str]) -> str:
         seen = some(table.column(table.columns[0])[:3])
         raise SourceError(
             f"{table.path}: no column holds ids of data set {dataset}; ids there look like {some(sorted(known)[:3])}, "
-            f"the file's first column {table.columns[0]!r} holds {seen}; name the id column, or the right data set"
+            f"the file's first column {table.columns[0]!r} holds {seen}; "
+            "name the id column (--id-column), or the right data set (--dataset)"
         )
     return best
 
@@ -145,7 +148,7 @@ def _rater_columns(table: TextTable, id_column: str) -> list[str]:
         return others
     raise SourceError(
         f"{table.path}: which columns are raters? None is named 'model|condition'; there are {some(others)}; "
-        "name the rater columns"
+        "name each of them (--rater-column)"
     )
 
 

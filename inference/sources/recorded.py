@@ -47,8 +47,9 @@ def read_recorded(spec: RecordedSpec, registry: Registry) -> tuple[RecordedRater
         match = re.fullmatch(spec.raters.split_name, column)
         if match is None:
             raise SourceError(
-                f"{table.path}: rater {column!r} does not match split_name {spec.raters.split_name!r} "
-                f"of {spec.name} in {spec.yaml}; correct the name or the expression"
+                f"{table.path}: rater {column!r} does not split into a model and a condition; write it as "
+                f"'model|condition', or say how it splits (split_name of {spec.name} in {spec.yaml}, now "
+                f"{spec.raters.split_name})"
             )
         model, condition = match["model"], match["condition"] or "default"
         rater_id = encode_id([model, condition])

@@ -6,6 +6,7 @@ raters or golds. A cell is never a number, a date or a null here: `007` stays `0
 
 import csv
 import gzip
+import hashlib
 import io
 import logging
 import sys
@@ -16,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _log = logging.getLogger(__name__)
+_said: set[str] = set()
+"""Contents that a notice has been given about."""
 
 DELIMITERS = (",", ";", "\t")
 SHOWN = 5
@@ -132,9 +135,16 @@ def _decode(path: Path) -> tuple[str, str]:
     try:
         return data.decode("utf-8-sig"), "utf-8"
     except UnicodeDecodeError:
-        _log.warning("%s: not UTF-8, read as cp1252; save it as UTF-8 if letters look wrong", path)
+        _say_once(path, hashlib.sha256(data).hexdigest())
         # cp1252 leaves five bytes undefined; they become replacement signs instead of stopping the reading
         return data.decode("cp1252", errors="replace"), "cp1252"
+
+
+def _say_once(path: Path, content: str) -> None:
+    """Say that a file is not UTF-8, once however often it or its copy is read."""
+    if content not in _said:
+        _said.add(content)
+        _log.warning("%s: not UTF-8, read as cp1252; save it as UTF-8 if letters look wrong", path)
 
 
 def _sniff_delimiter(text: str) -> str:

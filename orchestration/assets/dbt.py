@@ -13,7 +13,8 @@ from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtC
 
 from orchestration.assets.raw import POOL_WAREHOUSE
 from orchestration.assets.rooms import OWNERS
-from orchestration.house import House, record_layer
+from orchestration.house import House
+from orchestration.refresh import record_layer
 
 BUILD = ["build", "--indirect-selection", "buildable", "--exclude-resource-type", "unit_test"]
 """Unit tests check code, not data; they are run by the test suite."""

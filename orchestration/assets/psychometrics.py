@@ -9,6 +9,7 @@ from orchestration.assets.raw import POOL_WAREHOUSE
 from orchestration.assets.rooms import OWNERS
 from orchestration.fits import SQL_TYPES, refit
 from orchestration.house import House, read_registry
+from orchestration.refresh import tell
 
 TABLE_KEYS = [AssetKey(["psychometrics", name]) for name in PSYCHOMETRICS]
 SOURCES = [AssetKey(["core", name]) for name in ("response_matrix", "raters", "items", "responses")]
@@ -38,5 +39,6 @@ SOURCES = [AssetKey(["core", name]) for name in ("response_matrix", "raters", "i
 def psychometrics(locked_house: ResourceParam[House]) -> Iterator[MaterializeResult[None]]:
     """Fit the data sets whose responses have changed and write their rows in one transaction."""
     frames = refit(locked_house, read_registry(locked_house.settings))
+    tell(locked_house, "psychometrics")
     for name, frame in frames.items():
         yield MaterializeResult(asset_key=["psychometrics", name], metadata={"rows written": frame.height})

@@ -18,6 +18,7 @@ from orchestration.assets.raw import POOL_WAREHOUSE
 from orchestration.assets.rooms import OWNERS
 from orchestration.house import House
 from orchestration.publish import Published, publish_analyst, publish_public
+from orchestration.refresh import tell
 
 GROUP = "published"
 OWNED = OWNERS["orchestration"]
@@ -63,7 +64,9 @@ def published_assets(sources: list[AssetKey], marts: list[AssetKey], manifest: P
     def analyst(locked_house: ResourceParam[House]) -> MaterializeResult[None]:
         """Everything an analyst may read, one refresh throughout. Written last of all: it closes the refresh."""
         settings = locked_house.settings
-        return _result(publish_analyst(settings.warehouse, settings.analyst))
+        published = publish_analyst(settings.warehouse, settings.analyst)
+        tell(locked_house, "published")
+        return _result(published)
 
     @asset(
         key=["published", "public"],

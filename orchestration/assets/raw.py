@@ -19,6 +19,7 @@ from dagster import (
     OpExecutionContext,
     ResourceParam,
     RetryPolicy,
+    RetryRequested,
     TableColumn,
     TableSchema,
     job,
@@ -29,9 +30,11 @@ from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
 
 from inference.rows import RAW_TABLES, columns
 from orchestration.assets.rooms import OWNERS
-from orchestration.house import House, ask_raters, open_refresh
+from orchestration.house import Asked, House, ask_raters
+from orchestration.locks import LockHeldError
 from orchestration.partitions import RATERS, partition_of, rater_of
-from orchestration.warehouse import SQL_TYPES
+from orchestration.refresh import open_refresh
+from orchestration.warehouse import SQL_TYPES, WarehouseBusyError
 
 ASKED_TABLES = ("responses", "prompts", "chunks")
 MIRRORED_TABLES = tuple(table for table in RAW_TABLES if table not in ASKED_TABLES)
@@ -40,6 +43,9 @@ POOL_WAREHOUSE = "warehouse"
 POOL_GPU = "gpu"
 ASK_AGAIN = RetryPolicy(max_retries=2, delay=2.0, backoff=Backoff.EXPONENTIAL)
 """What is still missing after a try failed for a passing reason; what can never succeed is not missing."""
+PASSING = (WarehouseBusyError, LockHeldError, OSError)
+"""Faults of the surroundings: another process, a full disk. They are waited out."""
+WAITS, SECONDS_PER_WAIT = 30, 20.0
 
 
 def _spec(table: str, deps: Sequence[AssetKey] = ()) -> AssetSpec:
@@ -72,6 +78,16 @@ def raw_mirror(locked_house: ResourceParam[House]) -> Iterator[MaterializeResult
         yield MaterializeResult(asset_key=["raw", table], metadata={"dagster/row_count": n_rows[table]})
 
 
+def _ask(house: House, rater_ids: Sequence[str]) -> Asked:
+    """Ask; what only a person can mend is not tried again."""
+    try:
+        return ask_raters(house, rater_ids)
+    except PASSING as fault:
+        raise RetryRequested(max_retries=WAITS, seconds_to_wait=SECONDS_PER_WAIT) from fault
+    except Exception as fault:
+        raise Failure(str(fault), allow_retries=False) from fault
+
+
 @multi_asset(
     name="raw_responses",
     specs=[_spec(table, deps=[AssetKey(["raw", "requests"])]) for table in ASKED_TABLES],
@@ -81,7 +97,7 @@ def raw_mirror(locked_house: ResourceParam[House]) -> Iterator[MaterializeResult
 )
 def raw_responses(context: AssetExecutionContext, house: ResourceParam[House]) -> Iterator[MaterializeResult[None]]:
     """Ask one rater what it still lacks; what has landed is never asked again."""
-    asked = ask_raters(house, [rater_of(context.partition_key)])
+    asked = _ask(house, [rater_of(context.partition_key)])
     if asked.lacking:
         raise Failure(asked.complaint)
     for table in ASKED_TABLES:
@@ -112,7 +128,7 @@ def _announce(context: OpExecutionContext, rater_ids: Sequence[str]) -> None:
 def ask(context: OpExecutionContext, config: AskModel, house: ResourceParam[House]) -> None:
     """Ask, then report every rater by its own completeness."""
     _announce(context, config.rater_ids)
-    asked = ask_raters(house, config.rater_ids)
+    asked = _ask(house, config.rater_ids)
     for rater in asked.complete:
         context.log_event(AssetMaterialization(RESPONSES, partition=partition_of(rater.rater_id)))
     if asked.lacking:

@@ -55,7 +55,8 @@ def import_responses(
         is_blank_empty=blank_is_empty,
         log_fields=LogFields(item_field, model, condition),
     )
-    show.say(f"{imported.n_raters} raters with {imported.n_requests:,} responses are registered in {imported.entry}")
+    gained = f"{show.count(imported.n_raters, 'rater')} with {show.count(imported.n_requests, 'response')}"
+    show.say(f"registered: {gained}, in {imported.entry}")
     show.say(f"copy of the file: {imported.file}")
     for note in imported.notes:
         show.say(f"note: {note}")

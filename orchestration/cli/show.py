@@ -99,7 +99,7 @@ def trace(found: Trace) -> None:
     for attempt in found.attempts.iter_rows(named=True):
         say(f"\nattempt {attempt['attempt']} ({attempt['finish_reason']}, {attempt['finished_at']:%Y-%m-%d %H:%M:%S})")
         for message in json.loads(attempt["messages"] or "[]"):
-            say(f"  [{message['role']}] {message['content']}")
+            say(f"  [{message['role']}] {_legible(message['content'])}")
         say(f"  → {cell(attempt['text'])}{' ' + attempt['error_message'] if attempt['error_message'] else ''}")
     gold = next((found.item[k] for k in ("gold_label", "answer_key", "gold_score") if found.item[k] is not None), None)
     answer = ("answer_label", "answer_choice", "answer_score")
@@ -109,6 +109,19 @@ def trace(found: Trace) -> None:
     table(found.fits, title="\nplace in the fits")
 
 
+def _legible(content: str) -> str:
+    """Write a message as it is; one that is JSON, which local raters read, over several lines."""
+    try:
+        return json.dumps(json.loads(content), ensure_ascii=False, indent=2)
+    except json.JSONDecodeError:
+        return content
+
+
+def count(n: int, noun: str) -> str:
+    """Write a number with its noun, in the plural unless it is one."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 @contextmanager
 def progress_bars() -> Iterator[Progress]:
     """Yield a reporter that draws one bar per kind of work on standard error."""
@@ -116,7 +129,9 @@ def progress_bars() -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(file=sys.__stderr__), transient=True) as bars:
+    console = Console(file=sys.__stderr__)
+    # where nobody watches, a bar would leave nothing but an empty line
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         tasks: dict[str, Any] = {}
 
         def report(what: str, done: int, total: int) -> None:

@@ -46,7 +46,7 @@ def test_a_name_that_does_not_split_is_named(change, load):
         "  blank:",
         "  raters: {columns: ['m.+'], split_name: '(?P<model>x)-(?P<condition>y)'}\n  blank:",
     )
-    with pytest.raises(SourceError, match=r"rater 'm\|a' does not match split_name"):
+    with pytest.raises(SourceError, match=r"rater 'm\|a' does not split into a model and a condition"):
         rater_rows(load()[0])
 
 

@@ -10,8 +10,9 @@ from typer.testing import CliRunner, Result
 
 from orchestration.cli import app
 from orchestration.doctor import Finding, environment, examine, is_well, state
-from orchestration.house import House, open_refresh
+from orchestration.house import House
 from orchestration.locks import hold
+from orchestration.refresh import open_refresh
 from orchestration.settings import Settings
 from tests.orchestration.house.tiny import ask_all, edit
 

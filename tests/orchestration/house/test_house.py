@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from inference.planning import RaterConflictError
-from orchestration import house as house_module
 from orchestration.house import House, UnknownNameError, check_names, read_registry, requests_to_ask
 from orchestration.locks import LockHeldError, hold_raters
+from orchestration.refresh import open_refresh
 from orchestration.settings import Settings, load_settings
 from tests.orchestration.house.tiny import ITEMS, ask_all, edit, raw
 
@@ -69,7 +69,7 @@ def test_a_name_with_other_settings_is_refused_unless_it_supersedes(house: House
 
 
 def test_a_name_that_has_never_answered_may_change_its_settings(house: House, registry: Path) -> None:
-    house_module.open_refresh(house)
+    open_refresh(house)
     edit(registry / "recorded/old.yml", "collection: old", "collection: new")
     assert requests_to_ask(house).height == 4 * len(ITEMS)
 
@@ -124,5 +124,6 @@ def test_settings_name_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(NotADirectoryError, match=r"THETAHOUSE_HOME=.*a file stands there; name a folder"):
-        load_settings({"THETAHOUSE_HOME": str(tmp_path / "file")})
+    for home in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(NotADirectoryError, match=r"THETAHOUSE_HOME=.*file is not a folder; name a folder"):
+            load_settings({"THETAHOUSE_HOME": str(home)})

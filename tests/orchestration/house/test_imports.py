@@ -96,7 +96,7 @@ def test_the_command_takes_a_log_of_lm_evaluation_harness(
     (log,) = LOGS.glob("samples_grade_demo_*.jsonl")
     done = command(log, "--dataset", "tiny_labels", "--name", "harness", "--item-field", "doc.answer_id")
     assert done.exit_code == 0, done.output
-    assert "1 raters with 11 responses are registered" in done.stdout
+    assert "registered: 1 rater with 11 responses, in " in done.stdout
     assert "note: 3 responses of later epochs or repeats were not taken" in done.stdout
 
 

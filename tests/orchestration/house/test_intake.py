@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from inference.landing import ChunkError, chunk_files
-from orchestration.house import House, open_refresh
+from orchestration.house import House
 from orchestration.intake import land_chunks
+from orchestration.refresh import open_refresh
 from orchestration.settings import Settings
 from orchestration.warehouse import connect, create_raw_tables
 from tests.orchestration.house.tiny import ITEMS, ask_all, edit, raw
