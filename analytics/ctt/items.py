@@ -1,12 +1,15 @@
 """Item statistics of classical test theory: facility, item-total and item-rest correlation.
 
 Holds the per-item statistics only. Does not hold reliability (`reliability`) or distractors (`distractors`). The
-correlations are exactly Pearson's, computed by sums of products so that ten thousand items take one matrix product.
+correlations are exactly Pearson's, computed by sums of products so that ten thousand items take one matrix product, or,
+for complete 0/1 data of one byte a cell, one reading.
 """
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from analytics.literals import MissingPolicy, check_option
 from analytics.matrix import FloatArray, IntArray
@@ -41,14 +44,14 @@ class ItemStatistics:
 
 
 def item_statistics(
-    responses: FloatArray, *, missing_policy: MissingPolicy = "omit", max_score: float = 1.0
+    responses: NDArray[np.generic], *, missing_policy: MissingPolicy = "omit", max_score: float = 1.0
 ) -> ItemStatistics:
     """Facility and discrimination of every item.
 
     Parameters
     ----------
     responses
-        Shape (n_raters, n_items); NaN is missing.
+        Shape (n_raters, n_items); NaN is missing. A table of bytes (``bool``, ``int8``, ``uint8``) is read as it is.
     missing_policy
         ``incorrect``: a missing cell scores 0. ``omit``: it is left out, and a rater's total or rest score is the mean
         over the items observed, times the number of items.
@@ -60,6 +63,11 @@ def item_statistics(
     ItemStatistics
     """
     check_option("missing_policy", missing_policy, MissingPolicy)
+    responses = np.asarray(responses)
+    if responses.dtype.kind in "bui" and responses.dtype.itemsize == 1 and responses.size:
+        found = _binary_statistics(responses.view(np.int8), missing_policy, max_score)
+        if found is not None:
+            return found
     x = np.asarray(responses, dtype=np.float64)
     if missing_policy == "incorrect":
         x = np.nan_to_num(x, nan=0.0)
@@ -80,7 +88,7 @@ def item_statistics(
         facility=facility,
         item_total_r=item_total,
         item_rest_r=item_rest,
-        undefined_reason=_reasons(x, seen, item_total, item_rest),
+        undefined_reason=_reasons(n, _is_constant(x, seen), item_total, item_rest),
         missing_policy=missing_policy,
     )
 
@@ -109,20 +117,76 @@ def _correlate(x: FloatArray, seen: FloatArray, *, level: FloatArray, share: Flo
     return np.minimum(np.maximum(r, -1.0), 1.0)
 
 
-def _reasons(x: FloatArray, seen: FloatArray, item_total: FloatArray, item_rest: FloatArray) -> tuple[str | None, ...]:
-    n = seen.sum(axis=0)
+def _is_constant(x: FloatArray, seen: FloatArray) -> NDArray[np.bool_]:
     low = np.min(np.where(seen > 0, x, np.inf), axis=0, initial=np.inf)
     high = np.max(np.where(seen > 0, x, -np.inf), axis=0, initial=-np.inf)
+    return np.asarray(low == high)
 
+
+def _reasons(
+    n: FloatArray, is_constant: NDArray[np.bool_], item_total: FloatArray, item_rest: FloatArray
+) -> tuple[str | None, ...]:
     def reason(j: int) -> str | None:
         if n[j] == 0:
             return "no responses"
         if n[j] == 1:
             return "one response"
-        if low[j] == high[j]:
+        if is_constant[j]:
             return "constant item"
-        if np.isnan(item_rest[j]) or np.isnan(item_total[j]):
-            return "zero variance of the total or rest score"
-        return None
+        return "zero variance of the total or rest score"
 
-    return tuple(reason(j) for j in range(n.size))
+    reasons: list[str | None] = [None] * n.size
+    for j in np.flatnonzero(np.isnan(item_total) | np.isnan(item_rest) | (n < 2)):
+        reasons[j] = reason(int(j))
+    return tuple(reasons)
+
+
+def _binary_statistics(
+    x: NDArray[np.int8], missing_policy: MissingPolicy, max_score: float
+) -> ItemStatistics | None:
+    """Item statistics of a complete 0/1 table from integer sums; None if a cell is neither 0 nor 1."""
+    n, n_items = x.shape
+    counts_right, sums = np.zeros(n_items, dtype=np.int32), np.zeros(n_items)  # float64 is exact to 2**53
+    totals = np.empty(n, dtype=np.int64)
+    if not _sum_products(np.ascontiguousarray(x), totals, counts_right, sums):
+        return None
+    right, with_total = counts_right.astype(np.int64), sums.astype(np.int64)
+    middle = round(float(totals.mean()))  # whole, so that every sum below stays exact
+    totals -= middle
+    with_total -= middle * right
+    sum_t, sum_tt = int(totals.sum()), int(totals @ totals)
+    spread_x = right * (n - right)
+
+    def correlation(products: IntArray, sum_s: IntArray | int, sum_ss: IntArray | int) -> FloatArray:
+        spread = spread_x.astype(np.float64) * (n * np.asarray(sum_ss) - np.asarray(sum_s) ** 2)
+        return _ratio((n * products - right * sum_s).astype(np.float64), np.sqrt(spread))
+
+    item_total = correlation(with_total, sum_t, sum_tt)
+    item_rest = correlation(with_total - right, sum_t - right, sum_tt - 2 * with_total + right)
+    counts = np.full(n_items, n)
+    return ItemStatistics(
+        n_raters=counts,
+        facility=right / (n * max_score),
+        item_total_r=item_total,
+        item_rest_r=item_rest,
+        undefined_reason=_reasons(counts.astype(np.float64), spread_x == 0, item_total, item_rest),
+        missing_policy=missing_policy,
+    )
+
+
+@numba.njit(cache=True)
+def _sum_products(x: NDArray[np.int8], totals: IntArray, right: NDArray[np.int32], with_total: FloatArray) -> bool:
+    """Write row sums, column sums and sums of cell times row sum, a row at a time; False if a cell is not 0 or 1."""
+    for i in range(x.shape[0]):
+        row, total, others = x[i], 0, 0
+        for j in range(x.shape[1]):
+            total += row[j]
+            others |= row[j] & ~1
+        if others != 0:
+            return False
+        totals[i] = total
+        own = np.float64(total)
+        for j in range(x.shape[1]):
+            right[j] += row[j]
+            with_total[j] += own * row[j]
+    return True

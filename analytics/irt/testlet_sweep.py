@@ -74,22 +74,33 @@ class Sweep:
         return max(float(largest.max()), *(float(np.max(np.abs(part))) for part in parts))
 
     def step(self) -> None:
-        """Newton step of every rater (theta by the Schur complement of its u), then the pass towards the items."""
+        """Newton step of every rater, pass towards the items, Newton step of all items and their mean.
+
+        Both systems are arrows: theta by the Schur complement of its u, the mean by that of the difficulties.
+        """
         cells, scales = self._cells, self._scales
         d_theta = (self._correction - self._g_theta) / (scales.theta_precision + self._information)
         d_theta = np.clip(d_theta, -LARGEST_STEP, LARGEST_STEP)
         self.theta += d_theta
-        n_chunks = self._edges.size - 1
+        expected, info = np.empty(self.b.size), np.empty(self.b.size)
         odds_b = np.exp(np.clip(self.b, -300, 300))
 
         def run(first: int, last: int) -> None:
             _towards_items(
-                first, last, self._edges, cells.starts, odds_b, self.mean_b, scales.b_precision, d_theta, self.theta,
-                scales.u**2, cells.observed, cells.weight, cells.right_item, self._u, self._odds,
-                self._info, self._pull, self.b, self.sum_u,
+                first, last, cells.starts, odds_b, d_theta, self.theta, scales.u**2, cells.observed, cells.weight,
+                self._u, self._odds, self._info, self._pull, expected, info, self.sum_u,
             )  # fmt: skip
 
-        over_testlets(run, n_chunks, self.b.size * self.theta.size)
+        over_testlets(run, cells.n_testlets, self.b.size * self.theta.size)
+        precision = scales.b_precision
+        deviation = precision * (self.b - self.mean_b)
+        g_b, held = deviation + cells.right_item - expected, precision / (info + precision)
+        told = float(held @ info)
+        d_mean = (deviation.sum() - held @ g_b) / told if told > 0 else 0.0
+        d_mean = float(np.clip(d_mean, -LARGEST_STEP, LARGEST_STEP))
+        d_b = (precision * d_mean - g_b) / (info + precision)
+        self.b += np.clip(d_b, -LARGEST_STEP, LARGEST_STEP)
+        self.mean_b += d_mean
 
     def shift(self, d: float, c: FloatArray, mean_b: float) -> None:
         """Move theta by d, b by its testlet's c and u by c - d, where there are data; u moves at the next pass."""
@@ -173,27 +184,24 @@ def _towards_raters(
 def _towards_items(
     first: int,
     last: int,
-    edges: IntArray,
     starts: IntArray,
     odds_b: FloatArray,
-    mean_b: float,
-    b_precision: float,
     d_theta: FloatArray,
     theta: FloatArray,
     u_variance: float,
     observed: NDArray[np.uint8],
     weight: FloatArray,
-    right_item: FloatArray,
     u: FloatArray,
     odds: FloatArray,
     info: FloatArray,
     pull: FloatArray,
-    b: FloatArray,
+    expected_item: FloatArray,
+    info_item: FloatArray,
     sum_u: FloatArray,
 ) -> None:
     has_missing = observed.shape[0] > 0
     n_raters = u.shape[1]
-    for t in range(edges[first], edges[last]):
+    for t in range(first, last):
         x, own_u, total = odds[t], u[t], 0.0
         for i in range(n_raters):
             spread = u_variance / (1.0 + u_variance * info[t, i])
@@ -216,5 +224,5 @@ def _towards_items(
                     p = 1.0 / (1.0 + e * x[i])
                     item_p += weight[i] * p
                     item_w += weight[i] * p * (1.0 - p)
-            step = -(b_precision * (b[j] - mean_b) + right_item[j] - item_p) / (item_w + b_precision)
-            b[j] += min(max(step, -LARGEST_STEP), LARGEST_STEP)
+            expected_item[j] = item_p
+            info_item[j] = item_w

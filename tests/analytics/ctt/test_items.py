@@ -85,3 +85,22 @@ def test_lsat7_equals_two_reference_packages(reference_dir) -> None:
 def test_an_unknown_policy_names_the_allowed_ones() -> None:
     with pytest.raises(ValueError, match=r"unknown missing_policy 'zero'; expected one of \('omit', 'incorrect'\)"):
         item_statistics(np.ones((2, 2)), missing_policy="zero")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_table_of_bytes_gives_the_numbers_of_a_table_of_floats(rng, dtype, order) -> None:
+    x = (rng.random((300, 40)) < rng.random(40)).astype(float)
+    x[:, 3], x[:, 4] = 1.0, 0.0
+    ours, expected = item_statistics(np.asarray(x, dtype=dtype, order=order)), item_statistics(x)
+    for name in ("n_raters", "facility", "item_total_r", "item_rest_r"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(expected, name), atol=1e-12)
+    assert ours.undefined_reason == expected.undefined_reason
+    assert ours.undefined_reason[3] == "constant item"
+
+
+def test_bytes_that_are_no_binary_responses_are_scores(rng) -> None:
+    x = rng.integers(0, 4, (50, 5)).astype(np.uint8)
+    ours, expected = item_statistics(x, max_score=3.0), item_statistics(x.astype(float), max_score=3.0)
+    np.testing.assert_allclose(ours.item_rest_r, expected.item_rest_r, atol=1e-12)
+    np.testing.assert_array_equal(ours.facility, expected.facility)

@@ -130,6 +130,15 @@ def test_without_testlet_effects_in_the_data_sd_u_is_zero_and_says_so() -> None:
         assert np.all(fit.u == 0)
 
 
+def test_pure_chance_is_found_quickly_to_have_no_variance_at_all(rng) -> None:
+    # with every effect tightly held at its mean, the mean itself must not crawl
+    fit = testlet.fit_testlet((rng.random((20, 60)) < 0.3).astype(float), np.arange(60) // 10)
+    assert fit.is_converged
+    assert fit.n_iterations < 300
+    assert (fit.sd_theta, fit.sd_b, fit.sd_u) == (0.0, 0.0, 0.0) or max(fit.sd_theta, fit.sd_b, fit.sd_u) < 0.5
+    assert fit.mean_b == pytest.approx(np.log(0.7 / 0.3), abs=0.25)
+
+
 @pytest.mark.parametrize(
     ("of_item", "words"), [(np.zeros(J, dtype=int), "one testlet only"), (np.arange(J), "every testlet has one item")]
 )
