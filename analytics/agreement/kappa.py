@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.agreement.pairs import Agreement, LabelPairs, pair_labels
+from analytics.agreement.rounding import Halves, nearest_class
 from analytics.matrix import FloatArray
 
 
@@ -41,17 +42,21 @@ def qwk(gold: FloatArray, answer: FloatArray, *, min_score: int, max_score: int)
     return _weighted(pairs, pairs.labels.astype(np.float64))
 
 
-def qwk_observed_categories(gold: FloatArray, answer: FloatArray) -> Agreement:
-    """Quadratic weighted kappa with the grades that occur as equally spaced categories.
+def qwk_observed_categories(gold: FloatArray, answer: FloatArray, *, halves: Halves = "away") -> Agreement:
+    """Quadratic weighted kappa with the classes that occur as equally spaced categories.
 
     For comparison with published numbers only: gaps in the scale vanish, so the value changes with the sample.
 
     Parameters
     ----------
     gold, answer
-        Grades, shape (n,); NaN is missing and dropped pairwise.
+        Grades, shape (n,), rounded to whole classes here; NaN is missing and dropped pairwise.
+    halves
+        How halves are rounded. The tables use ``away``, like every other number; published kappas, scikit-learn's on
+        numpy's rounding, are those of ``even``.
     """
-    pairs = pair_labels(np.asarray(gold, dtype=object), np.asarray(answer, dtype=object))
+    classes = (nearest_class(side, halves).astype(object) for side in (gold, answer))
+    pairs = pair_labels(*classes)
     return _weighted(pairs, np.arange(pairs.labels.size, dtype=np.float64))
 
 

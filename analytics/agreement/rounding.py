@@ -1,11 +1,37 @@
 """One rounding rule for "nearest whole class": halves go away from zero.
 
-The same rule as SQL's ``round``; numpy's own goes to the even neighbour and would move half of all .5 grades.
+The same rule as SQL's ``round``; numpy's own goes to the even neighbour and would move half of all .5 grades. That
+other rule is here too, by its name, because published kappas were computed with it.
 """
+
+from typing import Literal
 
 import numpy as np
 
+from analytics.literals import check_option
 from analytics.matrix import FloatArray
+
+Halves = Literal["away", "even"]
+"""Where 2.5 goes: to 3, the rule of every table and default of every function, or to 2."""
+
+
+def nearest_class(values: FloatArray, halves: Halves = "away") -> FloatArray:
+    """Round to whole classes by a rule that is named.
+
+    Parameters
+    ----------
+    values
+        Any shape; NaN stays NaN.
+    halves
+        See :data:`Halves`.
+
+    Raises
+    ------
+    ValueError
+        If the rule is unknown.
+    """
+    check_option("halves", halves, Halves)
+    return round_half_away(values) if halves == "away" else np.round(np.asarray(values, dtype=np.float64))
 
 
 def round_half_away(values: FloatArray) -> FloatArray:
