@@ -9,7 +9,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
-from orchestration.dbt import prepared_manifest, target_path
+from orchestration.dbt import prepared_manifest
+from orchestration.dbt_pages import pages_file
 from orchestration.docs_tables import documented_tables, tables_page
 from orchestration.settings import load_settings
 
@@ -17,7 +18,7 @@ from orchestration.settings import load_settings
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not written by hand."""
     settings = load_settings()
-    dbt_page = target_path(settings) / "static_index.html"
+    dbt_page = pages_file(settings)
     if not dbt_page.exists():
         raise PluginError(f"{dbt_page}: dbt's page is not there; run: make docs")
     manifest = json.loads(prepared_manifest(settings).read_text(encoding="utf-8"))

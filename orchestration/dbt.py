@@ -46,7 +46,8 @@ def environment(settings: Settings) -> dict[str, str]:
     }
 
 
-def _project_hash() -> str:
+def project_hash() -> str:
+    """Return the hash of every file that dbt reads."""
     files = sorted(
         file for file in DBT_PROJECT_DIR.rglob("*") if file.suffix in SUFFIXES and "target" not in file.parts
     )
@@ -63,13 +64,13 @@ def prepared_manifest(settings: Settings) -> Path:
     """
     target = target_path(settings)
     manifest, stamp = target / "manifest.json", target / "manifest.hash"
-    project_hash = _project_hash()
-    if manifest.exists() and stamp.exists() and stamp.read_text() == project_hash:
+    current = project_hash()
+    if manifest.exists() and stamp.exists() and stamp.read_text() == current:
         return manifest
     target.mkdir(parents=True, exist_ok=True)
     command = [dbt_executable(), "parse", "--project-dir", str(DBT_PROJECT_DIR), "--quiet"]
     done = subprocess.run(command, env=os.environ | environment(settings), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise DbtError(f"dbt parse failed:\n{(done.stdout + done.stderr)[-2000:]}")
-    stamp.write_text(project_hash)
+    stamp.write_text(current)
     return manifest

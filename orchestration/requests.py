@@ -25,14 +25,16 @@ def ask_configuration(rater_ids: list[str]) -> dict[str, object]:
 def ask_runs(house: House, *, key: str = "") -> Iterator[RunRequest]:
     """Yield one run per model that lacks something.
 
-    The run key is made of what is lacking: what has failed for good is not asked again and again, but once more when
-    its entry or its items change, or under another `key`.
+    The run key is made of what is lacking and where it is asked: what has failed for good is not asked again and
+    again, but once more when its entry or its items change, or under another `key`.
     """
     requests = requests_to_ask(house)
-    for model, rater_ids in raters_by_model(requests, load_catalogue(house.settings).raters).items():
+    catalogue = load_catalogue(house.settings)
+    for model, rater_ids in raters_by_model(requests, catalogue.raters).items():
         lacking = sorted(requests.filter(requests["rater_id"].is_in(rater_ids))["request_id"])
+        entry = catalogue.registry.models.get(model)
         yield RunRequest(
-            run_key=hash_of([key, model, lacking]),
+            run_key=hash_of([key, model, entry.runtime if entry else None, lacking]),
             job_name=ASK_JOB,
             run_config=ask_configuration(rater_ids),
             tags={MODEL_TAG: model.replace(" ", "_")[:60]},

@@ -54,7 +54,7 @@ def published_assets(sources: list[AssetKey], marts: list[AssetKey], manifest: P
 
     @asset(
         key=["published", "analyst"],
-        deps=sources,
+        deps=[*sources, AssetKey(["published", "public"])],  # last: what it holds says that the refresh is complete
         group_name=GROUP,
         kinds=KINDS,
         owners=OWNED,

@@ -8,6 +8,7 @@ def is_user_error(error: Exception) -> bool:
     from inference.prompts import TemplateError
     from inference.registry import RegistryError
     from inference.sources import SourceError
+    from orchestration.control_room import PortTakenError
     from orchestration.generations import MixedGenerationsError
     from orchestration.house import UnknownNameError
     from orchestration.locks import LockHeldError
@@ -27,6 +28,7 @@ def is_user_error(error: Exception) -> bool:
         | WarehouseDamagedError
         | NotPublishedError
         | UnknownNameError
+        | PortTakenError
         | QueryError
         | NotADirectoryError,
     )

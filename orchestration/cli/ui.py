@@ -1,36 +1,44 @@
-"""Commands that open something to look at: ``ui`` (Dagster) and ``docs`` (dbt's pages)."""
+"""Commands that open something to look at: ``ui`` (Dagster and dbt's page) and ``docs`` (dbt's page as a file)."""
 
-import os
-import subprocess
+import signal
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-HOST = "127.0.0.1"
 
-
-def ui(port: Annotated[int, typer.Option(help="Port on this machine.")] = 3000) -> None:
-    """Open the control room: every asset, run, check and schedule, on this machine only."""
+def ui(
+    port: Annotated[int, typer.Option(help="Port of Dagster on this machine.")] = 3000,
+    docs_port: Annotated[int, typer.Option(help="Port of dbt's page on this machine.")] = 3001,
+) -> None:
+    """Open the control room: every asset, run, check and schedule, and dbt's page, on this machine only."""
     from orchestration.cli import show
+    from orchestration.control_room import ControlRoomError, keep_open
     from orchestration.local import prepare_dagster_home
     from orchestration.settings import load_settings
 
-    prepare_dagster_home(load_settings())
-    show.say(f"Dagster: http://{HOST}:{port} (end with Ctrl-C)")
-    sys.stdout.flush()
-    dagster = str(Path(sys.executable).with_name("dagster"))
-    os.execv(dagster, [dagster, "dev", "-m", "orchestration.definitions", "-h", HOST, "-p", str(port)])
+    def say(line: str) -> None:
+        show.say(line)
+        sys.stdout.flush()
+
+    settings = load_settings()
+    prepare_dagster_home(settings)
+    for ending in (signal.SIGINT, signal.SIGTERM):  # also where a shell has started this in the background
+        signal.signal(ending, signal.default_int_handler)
+    say("starting Dagster and dbt's page: half a minute")
+    try:
+        keep_open(settings, port, docs_port, say)
+    except KeyboardInterrupt:
+        say("stopped")
+    except ControlRoomError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(1)
 
 
 def docs() -> None:
-    """Build dbt's pages about every table and column into one file."""
+    """Build dbt's page about every table and column into one file."""
     from orchestration.cli import show
-    from orchestration.dbt import dbt_executable, environment, target_path
-    from orchestration.settings import DBT_PROJECT_DIR, load_settings
+    from orchestration.dbt_pages import prepared_pages
+    from orchestration.settings import load_settings
 
-    settings = load_settings()
-    command = [dbt_executable(), "docs", "generate", "--static", "--quiet", "--project-dir", str(DBT_PROJECT_DIR)]
-    subprocess.run(command, env=os.environ | environment(settings), check=True)
-    show.say(f"tables and columns: {target_path(settings) / 'static_index.html'}")
+    show.say(f"tables and columns: {prepared_pages(load_settings())}")

@@ -3,20 +3,31 @@
 import pytest
 from dagster import DagsterInstance, JobDefinition, MarkdownMetadataValue, TextMetadataValue
 
+from inference.registry import RegistryError
 from orchestration.assets import raw
 from orchestration.assets.pictures import drawn, picture_assets, picture_key
 from orchestration.house import Asked, Completeness, House
 from orchestration.local import prepare_dagster_home
+from orchestration.locks import LockHeldError
 from orchestration.plots import PLOTS
 from orchestration.requests import ask_configuration, pictures_run
 from orchestration.settings import Settings
+from orchestration.warehouse import WarehouseBusyError
 
 
-def run_asking(house: House, answers: list[Asked], monkeypatch: pytest.MonkeyPatch) -> tuple[bool, int]:
+def run_asking(house: House, answers: list[Asked | Exception], monkeypatch: pytest.MonkeyPatch) -> tuple[bool, int]:
     """Run ``ask_model`` against prepared outcomes; return whether it succeeded and how often it asked."""
     job: JobDefinition = raw.ask_model_job
     left = iter(answers)
-    monkeypatch.setattr(raw, "ask_raters", lambda *_: next(left))
+
+    def ask_raters(*_: object) -> Asked:
+        answer = next(left)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(raw, "ask_raters", ask_raters)
+    monkeypatch.setattr(raw, "SECONDS_PER_WAIT", 0.0)
     with DagsterInstance.ephemeral() as instance:
         done = job.execute_in_process(
             run_config=ask_configuration(["m|a"]), resources={"house": house}, instance=instance, raise_on_error=False
@@ -31,6 +42,12 @@ def outcome(n_missing: int) -> Asked:
 def test_what_is_still_missing_is_asked_twice_more(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_asking(house, [outcome(3), outcome(2), outcome(0), outcome(0)], monkeypatch) == (True, 3)
     assert run_asking(house, [outcome(3)] * 5, monkeypatch) == (False, 3)
+
+
+def test_only_what_passes_is_tried_again(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = [WarehouseBusyError("held"), LockHeldError("locked"), OSError("No space left on device")]
+    assert run_asking(house, [*held, *held, outcome(0)], monkeypatch) == (True, 7)
+    assert run_asking(house, [RegistryError("old.yml: unknown key"), outcome(0)], monkeypatch) == (False, 1)
 
 
 @pytest.mark.parametrize("pool", [raw.POOL_WAREHOUSE, raw.POOL_GPU])
