@@ -1,5 +1,6 @@
 """Assets of the published layer: the two files that readers open."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from dagster import (
@@ -19,11 +20,9 @@ from orchestration.assets.rooms import OWNERS
 from orchestration.house import House
 from orchestration.publish import Published, publish_analyst, publish_public
 from orchestration.refresh import tell
+from orchestration.settings import Settings
 
 GROUP = "published"
-OWNED = OWNERS["orchestration"]
-KINDS = {"python", "duckdb"}
-TAGS = {"room": "orchestration"}
 
 
 def _result(published: Published) -> MaterializeResult[None]:
@@ -39,6 +38,29 @@ def _result(published: Published) -> MaterializeResult[None]:
     )
 
 
+def _published(
+    name: str, deps: list[AssetKey], description: str, publish: Callable[[Settings], Published]
+) -> AssetsDefinition:
+    """Return the asset of one file."""
+
+    @asset(
+        key=[GROUP, name],
+        deps=deps,
+        description=description,
+        group_name=GROUP,
+        kinds={"python", "duckdb"},
+        owners=OWNERS["orchestration"],
+        tags={"room": "orchestration"},
+        pool=POOL_WAREHOUSE,
+    )
+    def file(locked_house: ResourceParam[House]) -> MaterializeResult[None]:
+        published = publish(locked_house.settings)
+        tell(locked_house, GROUP)
+        return _result(published)
+
+    return file
+
+
 def published_assets(sources: list[AssetKey], marts: list[AssetKey], manifest: Path) -> list[AssetsDefinition]:
     """Return the assets of both files.
 
@@ -51,35 +73,18 @@ def published_assets(sources: list[AssetKey], marts: list[AssetKey], manifest: P
     manifest
         dbt's manifest, which holds that list.
     """
-
-    @asset(
-        key=["published", "analyst"],
-        deps=[*sources, AssetKey(["published", "public"])],  # last: what it holds says that the refresh is complete
-        group_name=GROUP,
-        kinds=KINDS,
-        owners=OWNED,
-        tags=TAGS,
-        pool=POOL_WAREHOUSE,
-    )
-    def analyst(locked_house: ResourceParam[House]) -> MaterializeResult[None]:
-        """Everything an analyst may read, one refresh throughout. Written last of all: it closes the refresh."""
-        settings = locked_house.settings
-        published = publish_analyst(settings.warehouse, settings.analyst)
-        tell(locked_house, "published")
-        return _result(published)
-
-    @asset(
-        key=["published", "public"],
-        deps=marts,
-        group_name=GROUP,
-        kinds=KINDS,
-        owners=OWNED,
-        tags=TAGS,
-        pool=POOL_WAREHOUSE,
-    )
-    def public(locked_house: ResourceParam[House]) -> MaterializeResult[None]:
-        """Marts that anybody may read: no hidden gold, no licensed text."""
-        settings = locked_house.settings
-        return _result(publish_public(settings.warehouse, settings.public, manifest))
-
-    return [public, analyst]
+    # the analysts' file says which refresh stands: written first, it would hide that a kill left an old public file
+    return [
+        _published(
+            "public",
+            marts,
+            "Marts that anybody may read: no hidden gold, no licensed text.",
+            lambda settings: publish_public(settings.warehouse, settings.public, manifest),
+        ),
+        _published(
+            "analyst",
+            [*sources, AssetKey([GROUP, "public"])],
+            "Everything an analyst may read, one refresh throughout. Written last of all: it closes the refresh.",
+            lambda settings: publish_analyst(settings.warehouse, settings.analyst),
+        ),
+    ]

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from dagster import AssetKey
 
 from orchestration import generations
+from orchestration.assets.published import published_assets
 from orchestration.generations import MixedGenerationsError
 from orchestration.publish import ASIDE, public_marts, publish_analyst, publish_public
 from orchestration.warehouse import connect, create_raw_tables
@@ -149,3 +151,8 @@ def test_a_reader_in_another_process_never_fails_and_never_sees_two_refreshes(tm
     assert (errors, mixed) == (0, 0), err
     assert n > 20
     assert seen > 2
+
+
+def test_the_file_that_says_which_refresh_stands_is_written_last() -> None:
+    public, analyst = published_assets([AssetKey(["core", "a"])], [AssetKey(["marts", "v"])], Path("manifest.json"))
+    assert public.key in analyst.asset_deps[analyst.key]
