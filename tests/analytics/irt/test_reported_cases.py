@@ -92,7 +92,7 @@ def test_null_values_change_nothing_but_themselves(rng: np.random.Generator) -> 
 
 
 def test_sparse_long_data_takes_memory_for_what_is_observed(rng: np.random.Generator) -> None:
-    # girth "Sparse data", "what is proper choice for sparse response": persons x items would be 10 million cells, observed are 25 thousand
+    # girth "Sparse data", "what is proper choice for sparse response": 10 million cells, of which 25 thousand observed
     n, items, each = 5000, 2000, 5
     theta, b = rng.normal(size=n), rng.normal(size=items)
     rows = np.repeat(np.arange(n), each)
