@@ -12,13 +12,12 @@ import duckdb
 import polars as pl
 
 from inference.landing import ChunkError, chunk_files, validate_chunk
-from inference.rows import RAW_TABLES, PromptRow, ResponseRow, columns
+from inference.rows import RAW_TABLES, ResponseRow, columns
 from orchestration.warehouse import connect, create_raw_tables, insert, quote, replace_rows, transaction
 
 BANK_TABLES = ("datasets", "items", "item_options", "reference_answers", "human_item_statistics")
 CHUNKS_PER_TRANSACTION = 200
 _RESPONSE_COLUMNS = ", ".join(quote(column.name) for column in columns(ResponseRow))
-_PROMPT_COLUMNS = ", ".join(quote(column.name) for column in columns(PromptRow))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,45 +36,55 @@ def _count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
     return int(row[0])
 
 
+_INCOMING = "read_parquet(?, union_by_name = true, filename = true, file_row_number = true)"
+_SUPERFLUOUS = f"""
+create or replace temp table superfluous as
+with incoming as (select attempt_id, finished_at, filename, file_row_number from {_INCOMING}),
+twice as (select attempt_id from incoming group by attempt_id having count(*) > 1)
+select filename, file_row_number from incoming semi join twice using (attempt_id)
+qualify row_number() over (partition by attempt_id order by finished_at, filename, file_row_number) > 1
+union
+select filename, file_row_number from incoming semi join raw.responses using (attempt_id)
+"""
+
+
 def _land(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], journal: Path) -> None:
-    """Insert the rows, prompts and ids of some chunks; duplicates inside them and against raw are left out."""
-    try:
-        connection.execute(
-            "create or replace temp table incoming as select * from read_parquet(?, union_by_name = true)",
-            [[str(file) for file in files]],
-        )
-    except duckdb.Error as problem:
-        # a footer that is whole says nothing about the pages before it
-        reason = " ".join(str(problem).split())
-        raise ChunkError(
-            f"{_damaged(connection, files)}: damaged chunk ({reason}); move it out of the journal, "
-            "its requests will be asked again"
-        ) from problem
+    """Insert the rows, prompts and ids of some chunks; duplicates inside them and against raw are left out.
+
+    Which rows those are is found from narrow columns first: whole rows are read once, and straight into their table.
+    """
+    names = [str(file) for file in files]
+    connection.execute(_SUPERFLUOUS, [names])
     connection.execute(
-        f"insert into raw.responses by name select {_RESPONSE_COLUMNS} from incoming "
-        "where attempt_id not in (select attempt_id from raw.responses) "
-        "qualify row_number() over (partition by attempt_id order by finished_at, chunk_id) = 1"
+        f"insert into raw.responses by name select {_RESPONSE_COLUMNS} from {_INCOMING} "
+        "anti join superfluous using (filename, file_row_number)",
+        [names],
     )
     connection.execute(
-        f"insert into raw.prompts by name select {_PROMPT_COLUMNS} from incoming "
-        "where messages is not null and prompt_hash not in (select prompt_hash from raw.prompts) "
-        "qualify row_number() over (partition by prompt_hash) = 1"
+        f"insert into raw.prompts by name select prompt_hash, any_value(messages) as messages from {_INCOMING} "
+        "where messages is not null and prompt_hash not in (select prompt_hash from raw.prompts) group by prompt_hash",
+        [names],
+    )
+    counts = dict(
+        connection.execute(f"select filename, count(*) from {_INCOMING} group by filename", [names]).fetchall()
     )
     connection.executemany(
-        "insert into raw.chunks select ?, ?, count(*), now() from incoming where chunk_id = ?",
-        [[file.stem, file.relative_to(journal).as_posix(), file.stem] for file in files],
+        "insert into raw.chunks values (?, ?, ?, now())",
+        [[file.stem, file.relative_to(journal).as_posix(), counts.get(str(file), 0)] for file in files],
     )
-    connection.execute("drop table incoming")
 
 
-def _damaged(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> Path:
-    """Return the first chunk that cannot be read; DuckDB does not always name it."""
-    for file in files[:-1]:
-        try:
-            connection.execute("create or replace temp table incoming as from read_parquet(?)", [str(file)])
-        except duckdb.Error:
-            return file
-    return files[-1]
+def _check_pages(files: Sequence[Path]) -> None:
+    """Read whole chunks where landing them has failed: a whole footer says nothing about the pages before it."""
+    with duckdb.connect() as connection:
+        for file in files:
+            try:
+                connection.execute("create or replace temp table pages as from read_parquet(?)", [str(file)])
+            except duckdb.Error as problem:
+                reason = " ".join(str(problem).split())
+                raise ChunkError(
+                    f"{file}: damaged chunk ({reason}); move it out of the journal, its requests will be asked again"
+                ) from problem
 
 
 def land_chunks(warehouse: Path, journal: Path) -> Landed:
@@ -104,8 +113,13 @@ def land_chunks(warehouse: Path, journal: Path) -> Landed:
             validate_chunk(file)
         n_before = _count(connection, "raw.responses")
         for start in range(0, len(new), CHUNKS_PER_TRANSACTION):
-            with transaction(connection):
-                _land(connection, new[start : start + CHUNKS_PER_TRANSACTION], journal)
+            some = new[start : start + CHUNKS_PER_TRANSACTION]
+            try:
+                with transaction(connection):
+                    _land(connection, some, journal)
+            except duckdb.Error:
+                _check_pages(some)
+                raise
         return Landed(len(new), _count(connection, "raw.responses") - n_before)
 
 
