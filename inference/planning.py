@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 import polars as pl
 
@@ -23,8 +24,8 @@ from inference.sources.recorded import check_items
 __all__ = ["RaterConflictError", "check_bound", "plan_requests", "rater_rows", "to_ask"]
 
 
-_text = json.JSONEncoder(ensure_ascii=False).encode
-"""Writes one text as canonical JSON does, without building an encoder for each of a million."""
+_text = lru_cache(maxsize=1 << 17)(json.JSONEncoder(ensure_ascii=False).encode)
+"""Writes one text as canonical JSON does: one encoder for a million texts, and each item's id once for all raters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +136,16 @@ def _asked_contents(
     exemplars = ExemplarSource(rater, wanted.dataset, registry, banks)
     is_prediction = rater.row.task.startswith("predict_")
     contents = []
+    seen: dict[tuple[str, str | None], str] = {}
     for item_hash, testlet_id, stratum, key in tested.select(
         "item_hash", "testlet_id", "stratum", "answer_key"
     ).iter_rows():
-        seen = _text(exemplars.hash_for(testlet_id, stratum))
+        place = (testlet_id, stratum)
+        if place not in seen:
+            seen[place] = _text(exemplars.hash_for(*place))
         # a key is part of the content only where it is shown
         shown_key = f",{_text(key)}" if is_prediction else ""
-        contents.append(hashlib.sha256(f'{before},"{item_hash}",{seen}{shown_key}]'.encode()).hexdigest())
+        contents.append(hashlib.sha256(f'{before},"{item_hash}",{seen[place]}{shown_key}]'.encode()).hexdigest())
     return contents
 
 
