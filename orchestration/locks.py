@@ -17,6 +17,8 @@ from inference.identity import decode_file_name, encode_file_name
 from orchestration.warehouse import command_of
 
 REFRESH = "refresh"
+FILES_OF_A_PROCESS = 1024
+"""Files that a process may have open besides its locks."""
 
 
 class LockHeldError(RuntimeError):
@@ -62,11 +64,27 @@ def hold(folder: Path, name: str, *, wait_seconds: float = 0.0) -> Iterator[None
         lock.release()
 
 
+def _allow_open_files(n: int) -> None:
+    """Let this process open so many files beside those that it needs anyway, as far as the system lets it."""
+    try:
+        import resource
+    except ImportError:  # no such limit on this system
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = n + FILES_OF_A_PROCESS
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+        )
+
+
 @contextmanager
 def hold_raters(folder: Path, rater_ids: Iterable[str]) -> Iterator[None]:
     """Hold the locks of several raters, taken in one order so that two processes cannot wait for each other."""
+    wanted = sorted(rater_ids)
+    _allow_open_files(len(wanted))
     with ExitStack() as stack:
-        for rater_id in sorted(rater_ids):
+        for rater_id in wanted:
             stack.enter_context(hold(folder, f"rater {rater_id}"))
         yield
 

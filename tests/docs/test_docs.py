@@ -26,7 +26,7 @@ from tests.docs.pages import LANGUAGES, PAGES, PRINTS, Block, Place, blocks, mis
 NOT_RUN = {
     "make run": "makes an environment and runs the demo; the fixture has run the demo",
     "source .venv/bin/activate": "the tests run in that environment already",
-    "make ui": "serves until it is stopped; tests/orchestration looks at the control room",
+    "make ui": "serves until it is stopped; tests/orchestration/live opens the control room",
     "make docs": "is what test_the_site_builds runs",
     "python3 -m venv .venv-gpu": "needs a GPU and a network",
     ".venv-gpu/bin/pip install -e '.[vllm]'": "needs a GPU and a network",
@@ -94,7 +94,11 @@ def test_commands_that_are_not_run_are_listed_with_a_reason() -> None:
 def test_commands_and_options_exist(page: str) -> None:
     group = typer.main.get_command(app)
     assert isinstance(group, click.Group) or hasattr(group, "commands")
+    options = {option for parameter in group.params for option in parameter.opts}
     for name, *arguments in typed(page):
+        if name.startswith("--"):
+            assert name in options
+            continue
         command = group.commands[name]
         command.make_context(name, arguments)  # refuses an option or a value that does not exist
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestration.locks import LockHeldError, held_locks, hold, hold_raters
+from orchestration.settings import PROJECT_ROOT
 
 HOLD = """
 import sys, time
@@ -61,3 +62,15 @@ def test_locks_taken_one_after_the_other_are_all_given_back_when_one_is_held(
     with pytest.raises(LockHeldError), hold_raters(tmp_path, ["a", RATER]):
         pass
     assert list(held_locks(tmp_path)) == [f"rater {RATER}"]
+
+
+def test_more_raters_than_the_usual_limit_of_open_files_are_held(tmp_path: Path) -> None:
+    program = (
+        "import resource, sys\nfrom pathlib import Path\nfrom orchestration.locks import hold_raters\n"
+        "_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))\n"
+        "with hold_raters(Path(sys.argv[1]), [f'm|{i}' for i in range(1200)]): print('held')\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=PROJECT_ROOT, timeout=120, check=False)
+    assert done.stdout == "held\n", done.stderr[-500:]
