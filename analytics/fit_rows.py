@@ -18,6 +18,7 @@ from analytics.literals import MissingPolicy
 from analytics.matrix import FloatArray, IntArray, ResponseMatrix
 from analytics.resampling.rater_intervals import RaterInterval
 from analytics.resampling.recovery import Comparison
+from analytics.table_schema import Table
 
 IRT_MODEL = "1pl_testlet"
 """Name in `irt_fits` of the model that ranks."""
@@ -147,10 +148,32 @@ def raters_frame(head: FitHead, matrix: ResponseMatrix, fit: AnyFit) -> pl.DataF
                 "theta": fit.theta,
                 "theta_se": fit.theta_se,
                 "rank": _ranks(fit.theta),
+                **_mean_squares(matrix, fit),
             },
             strict=False,
         ).with_columns(fit_id=pl.lit(head.fit_id), dataset=pl.lit(head.dataset), undefined_reason=_no_responses())
     )
+
+
+def _mean_squares(matrix: ResponseMatrix, fit: AnyFit) -> dict[str, FloatArray]:
+    """Infit and outfit of every rater (Wright & Masters 1982) at its fitted probabilities, testlet effects included.
+
+    NaN for a rater without responses. The effects were fitted to the same responses, which draws both below 1, the more
+    so the fewer raters there are: compare raters of one fit with each other.
+    """
+    logit = fit.theta[:, None] + np.nan_to_num(fit.u)[:, matrix.item_testlet] - fit.b
+    if isinstance(fit, FacetFit):
+        logit = logit - fit.v.T[matrix.model_codes()]
+    p = 1.0 / (1.0 + np.exp(-logit))
+    seen = ~np.isnan(matrix.responses)
+    square, variance = np.where(seen, (matrix.responses - p) ** 2, 0.0), np.where(seen, p * (1.0 - p), 0.0)
+    n, told = seen.sum(axis=1), variance.sum(axis=1)
+    share = np.divide(square, variance, out=np.zeros(p.shape), where=variance > 0)
+    nothing = np.full(n.size, np.nan)
+    return {
+        "infit": np.divide(square.sum(axis=1), told, out=nothing.copy(), where=told > 0),
+        "outfit": np.divide(share.sum(axis=1), n, out=nothing, where=n > 0),
+    }
 
 
 def _ranks(theta: FloatArray) -> list[int | None]:
@@ -182,7 +205,7 @@ def effects_frame(head: FitHead, matrix: ResponseMatrix, fit: TestletFit) -> pl.
     )
 
 
-def comparison_frame(table: schemas.Table, head: FitHead, comparisons: list[Comparison]) -> pl.DataFrame:
+def comparison_frame(table: Table, head: FitHead, comparisons: list[Comparison]) -> pl.DataFrame:
     """Rows of `parameter_recovery` or `split_half`."""
     rows = [{"fit_id": head.fit_id, "dataset": head.dataset} | asdict(comparison) for comparison in comparisons]
     return table.frame(pl.DataFrame(rows, schema=table.schema))

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Set
 import duckdb
 import polars as pl
 
-from analytics.schemas import PSYCHOMETRICS, Table
+from analytics.schemas import PSYCHOMETRICS
+from analytics.table_schema import Table
 from analytics.tables import fit_dataset
 from inference.identity import hash_of
 from inference.registry import Registry

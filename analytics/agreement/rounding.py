@@ -31,7 +31,8 @@ def nearest_class(values: FloatArray, halves: Halves = "away") -> FloatArray:
         If the rule is unknown.
     """
     check_option("halves", halves, Halves)
-    return round_half_away(values) if halves == "away" else np.round(np.asarray(values, dtype=np.float64))
+    exact: FloatArray = np.asarray(values, dtype=np.float64)
+    return round_half_away(exact) if halves == "away" else np.asarray(np.round(exact), dtype=np.float64)
 
 
 def round_half_away(values: FloatArray) -> FloatArray:

@@ -103,6 +103,15 @@ PLOTS: dict[str, Plot] = {
         raters.excess_slopes,
     ),
     "ability-accuracy": Plot("Ability against accuracy, rater by rater", (RATERS,), raters.ability_accuracy),
+    "person-fit": Plot(
+        "Whether each rater answers as its ability says: mean squares of the residuals over ability",
+        (
+            "select f.rater_id, r.family, f.theta, f.infit, f.outfit, f.n_observed as n "
+            "from psychometrics.irt_raters as f join core.raters as r using (rater_id) where f.fit_id = ? "
+            "order by f.rater_id",
+        ),
+        raters.person_fit,
+    ),
     "coverage": Plot(
         "What became of each rater's requests, by status",
         ("select rater_id, status, n, share from marts.coverage where dataset = ? order by rater_id, status",),

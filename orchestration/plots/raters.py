@@ -1,4 +1,4 @@
-"""Pictures with a row or a dot per rater: leaderboard, excess slopes, ability against accuracy, coverage.
+"""Pictures with a row or a dot per rater: leaderboard, excess slopes, ability, person fit, coverage.
 
 Frames in, charts out. Does not read files and computes no statistics; what is undefined is left out and counted in the
 subtitle.
@@ -142,6 +142,40 @@ def ability_accuracy(frame: pl.DataFrame, subject: str) -> Any:
         left_out,
     )
     return (bars + dots).properties(width=460, height=340, title=title)
+
+
+def person_fit(frame: pl.DataFrame, subject: str) -> Any:
+    """Draw infit and outfit over ability: above 1 a rater is more erratic than the model says, below 1 more regular.
+
+    Parameters
+    ----------
+    frame
+        rater_id, family, theta, infit, outfit, n.
+    subject
+        Data set and fit, in words.
+    """
+    defined, left_out = _undefined(frame, "infit")
+    families = sorted(defined["family"].unique())
+    parts = [defined.with_columns(statistic=pl.lit(name), mean_square=pl.col(name)) for name in ("infit", "outfit")]
+    expected = alt.Chart(pl.DataFrame({"one": [1.0]})).mark_rule(color=GREY, strokeDash=[4, 3]).encode(y="one:Q")
+    dots = (
+        alt.Chart(pl.concat(parts))
+        .mark_point(filled=True, size=55, opacity=0.85)
+        .encode(
+            x=alt.X("theta:Q", title="ability theta (logits)", scale=alt.Scale(zero=False)),
+            y=alt.Y("mean_square:Q", title="mean square of the residuals", scale=alt.Scale(zero=False)),
+            color=colour_by(families, "family", "family"),
+            shape=alt.Shape("statistic:N", title="statistic", scale=alt.Scale(range=["circle", "triangle-up"])),
+            tooltip=["rater_id", "statistic", "n", alt.Tooltip("mean_square", format=".3f")],
+        )
+    )
+    title = heading(
+        "Person fit: infit and outfit of each rater",
+        subject,
+        f"{defined.height:,} raters, n = {_span(defined['n'])} responses each; high is erratic, with few raters 1 is high",
+        left_out,
+    )
+    return (expected + dots).properties(width=460, height=340, title=title)
 
 
 def coverage(frame: pl.DataFrame, subject: str) -> Any:

@@ -5,6 +5,10 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
+from analytics.fit_rows import FitHead, raters_frame
+from analytics.irt.testlet import fit_testlet
+from analytics.irt.testlet_simulation import simulate_testlet
+from analytics.matrix import ResponseMatrix
 from analytics.schemas import PSYCHOMETRICS
 from analytics.tables import DatasetTables, build_matrix, fit_dataset
 
@@ -135,6 +139,24 @@ def test_a_matrix_too_large_for_the_facet_says_so(monkeypatch) -> None:
     found = fit_dataset(simulated_cells(), dataset="demo").irt_fits.filter(irt_model="1pl_testlet_model_facet")
     assert found["undefined_reason"].item() == "240 cells: item x model effects are fitted up to 100"
     assert not found["is_primary"].item()
+
+
+def test_infit_and_outfit_are_near_one_and_rise_for_a_rater_that_guesses(tables) -> None:
+    fits = tables.irt_raters.filter(pl.col("n_observed") > 0)
+    assert fits["infit"].is_between(0.5, 1.5).all()
+    assert fits["outfit"].is_between(0.2, 3.0).all()
+    rng = np.random.default_rng(1)
+    x = simulate_testlet(rng, n_raters=9, n_items=300, n_testlets=30)
+    x.responses[4] = rng.random(300) < 0.5
+    matrix = ResponseMatrix(
+        x.responses, tuple(f"r{i}" for i in range(9)), tuple(f"i{j:03}" for j in range(300)),
+        tuple(f"t{t:02}" for t in range(30)), x.item_testlet, tuple(f"m{i}" for i in range(9)),
+    )  # fmt: skip
+    frame = raters_frame(FitHead("f", "d", "s", "all", "omit"), matrix, fit_testlet(x.responses, x.item_testlet))
+    assert frame.sort("infit")["rater_id"][-1] == "r4"
+    assert frame.sort("outfit")["rater_id"][-1] == "r4"
+    # the others' difficulties and testlet effects were fitted to these very responses
+    assert 0.6 < frame.filter(pl.col("rater_id") != "r4")["infit"].mean() < 1.0
 
 
 def test_intervals_stand_for_every_rater_and_say_why_where_there_is_none(tables) -> None:

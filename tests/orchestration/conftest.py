@@ -128,7 +128,7 @@ def _tables(dataset: str, kind: str, rng: np.random.Generator) -> dict[str, pl.D
         ),
         "psychometrics.irt_raters": by_rater.with_columns(
             fit_id=pl.lit(fit_id), dataset=pl.lit(dataset), theta=pl.Series(theta), theta_se=pl.lit(0.3),
-            rank=pl.Series(range(N_RATERS, 0, -1)), is_extreme=pl.lit(False),
+            rank=pl.Series(range(N_RATERS, 0, -1)), infit=pl.lit(1.02), outfit=pl.lit(0.9), is_extreme=pl.lit(False),
         ),
         "psychometrics.irt_items": items.select("item_id", "testlet_id").with_columns(
             fit_id=pl.lit(fit_id), dataset=pl.lit(dataset), b=pl.Series(np.linspace(-2, 2, N_ITEMS)), b_se=pl.lit(0.5),

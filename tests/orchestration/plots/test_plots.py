@@ -11,7 +11,7 @@ from orchestration.house import UnknownNameError
 from orchestration.plots import PLOTS, NothingToDrawError, draw, png_markdown, save
 from orchestration.plots.curves import information, item_curves
 from orchestration.plots.items import confusion_by_bin, wright_map
-from orchestration.plots.raters import MOST_ROWS, coverage, leaderboard
+from orchestration.plots.raters import MOST_ROWS, coverage, leaderboard, person_fit
 from orchestration.plots.style import PALETTE, STATUS_COLOURS, colour_by
 from orchestration.reading import NotPublishedError
 from orchestration.settings import Settings
@@ -136,6 +136,17 @@ def test_more_families_than_colours_share_one() -> None:
     names = [f"f{i}" for i in range(len(PALETTE) + 1)]
     assert colour_by(names, "family", "family") == {"value": PALETTE[0]}
     assert len(colour_by(names[:-1], "family", "family").to_dict()["scale"]["range"]) == len(PALETTE)
+
+
+def test_person_fit_draws_both_mean_squares_of_every_rater_that_has_them() -> None:
+    frame = pl.DataFrame({
+        "rater_id": ["a", "b", "c"], "family": "f", "theta": [0.0, 1.0, None], "infit": [1.1, 0.9, None],
+        "outfit": [1.3, 0.8, None], "n": [10, 12, 0],
+    })  # fmt: skip
+    chart = person_fit(frame, "s")
+    drawn = {(r["rater_id"], r["statistic"]): r["mean_square"] for r in rows(chart) if "statistic" in r}
+    assert drawn == {("a", "infit"): 1.1, ("b", "infit"): 0.9, ("a", "outfit"): 1.3, ("b", "outfit"): 0.8}
+    assert "1 raters without infit are left out" in subtitle(chart)
 
 
 def test_curves_are_those_of_the_model(published: Settings) -> None:
