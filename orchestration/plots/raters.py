@@ -172,7 +172,8 @@ def person_fit(frame: pl.DataFrame, subject: str) -> Any:
     title = heading(
         "Person fit: infit and outfit of each rater",
         subject,
-        f"{defined.height:,} raters, n = {_span(defined['n'])} responses each; high is erratic, with few raters 1 is high",
+        f"{defined.height:,} raters, n = {_span(defined['n'])} responses each; high is erratic",
+        "with few raters even 1 is high: their own responses made the fit",
         left_out,
     )
     return (expected + dots).properties(width=460, height=340, title=title)
