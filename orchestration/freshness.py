@@ -47,11 +47,16 @@ def folder_hash(folder: str, root: Path = PROJECT_ROOT) -> str:
     return digest.hexdigest()
 
 
+def plan_fingerprint(registry: Registry) -> str:
+    """Return the hash of what the plan is made from: the registry and its banks."""
+    banks = {name: bank_fingerprint(bank, registry) for name, bank in registry.banks.items()}
+    return hash_of([registry.fingerprint, banks])
+
+
 def input_fingerprint(registry: Registry, chunk_ids: Iterable[str]) -> str:
     """Return the hash of everything that a refresh is computed from."""
-    banks = {name: bank_fingerprint(bank, registry) for name, bank in registry.banks.items()}
     code = [folder_hash(folder) for folder in CODE_FOLDERS]
-    return hash_of([registry.fingerprint, banks, code, sorted(chunk_ids)])
+    return hash_of([plan_fingerprint(registry), code, sorted(chunk_ids)])
 
 
 def journal_fingerprint(registry: Registry, settings: Settings) -> str:

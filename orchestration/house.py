@@ -123,7 +123,7 @@ def load_catalogue(settings: Settings) -> Catalogue:
         If an entry or a file is wrong; nothing has been written then.
     """
     registry = read_registry(settings)
-    key = freshness.input_fingerprint(registry, ())
+    key = freshness.plan_fingerprint(registry)
     if key not in _catalogues:
         banks = {name: read_bank(bank, registry) for name, bank in registry.banks.items()}
         _catalogues.clear()
