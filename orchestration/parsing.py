@@ -33,7 +33,7 @@ class ParserSql:
     """The parser as one query."""
 
     query: str
-    """Reads the tables ``given`` and ``given_labels``; one row per given text, in order of id."""
+    """Reads the tables ``given`` and ``given_labels``; one row per given text, in any order."""
     version: str
     """Version that is stored with every answer."""
 
@@ -131,7 +131,7 @@ class Parser:
         self._connection.execute(f"create or replace table given as {_rows(rows, **_GIVEN)}")
         found = self._connection.execute(
             "select status, status_reason, answer, parser_rule, parser_version, is_truncated, is_reasoning_stripped "
-            f"from ({parser_sql().query})"
+            f"from ({parser_sql().query}) order by id"
         ).fetchall()
         return [ParsedAnswer(status, reason, self._value(answer), *rest) for status, reason, answer, *rest in found]
 

@@ -245,7 +245,7 @@ class Parser:
         self.connection.register("given", given.to_arrow())
         known = pl.DataFrame(spellings, schema={"label": pl.String, "spelling": pl.String}, orient="row")
         self.connection.register("given_labels", known.to_arrow())
-        return self.connection.execute(self.sql).pl().to_dicts()
+        return self.connection.execute(f"from ({self.sql}) order by id").pl().to_dicts()
 
 
 @pytest.fixture(scope="session")

@@ -31,5 +31,4 @@ select
 from (
     {{ parse_answers('texts') }}
 )
-order by id
 {%- endmacro %}
