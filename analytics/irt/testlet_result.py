@@ -20,6 +20,12 @@ from analytics.matrix import FloatArray
 Variances = Literal["given", "laplace"]
 """Whether the standard deviations are taken as given or maximise the Laplace marginal likelihood."""
 
+Backend = Literal["numba", "torch"]
+"""Who runs the passes over the cells."""
+
+FLOAT32_TOLERANCE = 5e-4
+"""Smallest derivative that float32 can promise."""
+
 IDENTIFICATION = "theta and u have prior mean 0; the mean of b is free"
 
 SMALLEST_SD = 0.01
@@ -41,6 +47,9 @@ class TestletOptions:
         Sweeps allowed for one mode.
     tolerance
         Largest absolute derivative of the penalised objective at convergence.
+    backend
+        Who runs the passes that find the mode; ``torch`` does it in float32, on the accelerator where there is one, for
+        given standard deviations, with a tolerance of 5e-4 at least.
     standard_errors
         With given standard deviations, False leaves out the information: standard errors and the marginal likelihood
         are NaN, and forty million cells take a fraction of a second.
@@ -53,11 +62,15 @@ class TestletOptions:
     max_iterations: int = 500
     tolerance: float = 1e-8
     standard_errors: bool = True
+    backend: Backend = "numba"
 
     def __post_init__(self) -> None:
         check_option("variances", self.variances, Variances)
         if self.sd_theta <= 0 or self.sd_b <= 0 or self.sd_u < 0:
             raise ValueError(f"sd_theta and sd_b must be positive and sd_u not negative; got {self}")
+        check_option("backend", self.backend, Backend)
+        if self.variances == "laplace" and self.backend == "torch":
+            raise ValueError("backend='torch' is for given standard deviations: their search needs float64")
         if self.variances == "laplace" and not self.standard_errors:
             raise ValueError("variances='laplace' needs the information: leave standard_errors at True")
 

@@ -1,228 +1,112 @@
-"""The two compiled passes of a sweep over the testlet model: one towards the raters, one towards the items.
+"""One sweep of the search for the mode: Newton steps of all raters and of all items, and the exact shift moves.
 
-Holds the moving point of the search for the mode and the passes that move it. Does not hold the search (`testlet_mode`)
-or the sums at a point that other modules need (`testlet_cells`). With s = theta + u, a cell is
-p = 1 / (1 + exp(b) exp(-s)): the exponentials are taken per item and per rater x testlet, never per cell, and all that
-a testlet's raters and items need is done while its rows are in the cache.
+Holds the moving point and its steps. Does not hold the passes over the cells (`testlet_passes`, `testlet_torch`) or
+the search (`testlet_mode`). Both systems are arrows: theta is solved by the Schur complement of its u, the mean of b by
+that of the difficulties.
 """
 
-import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from analytics.irt.testlet_cells import FAST, over_testlets
 from analytics.irt.testlet_pack import Cells
+from analytics.irt.testlet_passes import Passes, RaterSums, Shift
 from analytics.irt.testlet_point import LARGEST_STEP, Point, Scales
 from analytics.matrix import FloatArray, IntArray
 
-_CHUNKS = 32  # sums over testlets are taken chunk by chunk, so that they do not depend on the number of threads
-
 
 class Sweep:
-    """A point that passes over the data move.
+    """A point that sweeps move.
 
-    Attributes
+    Parameters
     ----------
-    theta, b, mean_b
-        The point; its u is in `point`.
-    sum_u
-        Weighted sum of the observed u of each testlet after a step, shape (n_testlets,).
-    seen_item
-        1 for an item with a response, shape (n_items,).
+    cells, scales
+        Packed responses and standard deviations.
+    start
+        Where the point starts.
+    passes
+        The passes, which keep its u.
     """
 
-    def __init__(self, cells: Cells, scales: Scales, start: Point) -> None:
-        self._cells, self._scales = cells, scales
-        self.theta, self.b, self.mean_b = start.theta.copy(), start.b.copy(), start.mean_b
-        self._u = start.u.copy() if scales.u > 0 and start.u.any() else np.zeros(start.u.shape)
-        self._odds, self._info, self._pull = (np.empty(start.u.shape) for _ in range(3))
-        self._is_new = True
-        self._c, self._d = np.zeros(cells.n_testlets), 0.0  # the shift that the next pass carries out
-        self._edges = np.linspace(0, cells.n_testlets, min(_CHUNKS, cells.n_testlets) + 1).astype(np.int64)
-        self._seen_rt = (cells.n_rt > 0).view(np.uint8) if cells.observed.size else np.empty((0, 0), dtype=np.uint8)
-        self.seen_item = (cells.n_item > 0).astype(np.float64)
-        self._seen_rater = cells.n_rt.sum(axis=0) > 0 if cells.observed.size else np.ones(self.theta.size, dtype=bool)
-        self.sum_u = np.zeros(cells.n_testlets)
+    def __init__(self, cells: Cells, scales: Scales, start: Point, passes: Passes) -> None:
+        self._cells, self._scales, self._passes = cells, scales, passes
+        self._theta, self._b, self._mean_b = start.theta.copy(), start.b.copy(), start.mean_b
+        self._shift = Shift(0.0, np.zeros(cells.n_testlets))
+        self._seen_item = (cells.n_item > 0).astype(np.float64)
+        self._seen_rater = np.ones(self._theta.size)
+        n_u = cells.weight.sum()
+        if cells.observed.size:
+            self._seen_rater = (cells.n_rt.sum(axis=0) > 0).astype(np.float64)
+            n_u = (cells.n_rt > 0) @ cells.weight
+        # weights of u and b in a testlet's shift
+        self._of_u = scales.u_precision * np.broadcast_to(n_u, cells.n_testlets)
+        self._of_b = scales.b_precision * _by_testlet(self._seen_item, cells.starts)
+        self._hold = np.maximum(self._of_u + self._of_b, 1e-300)
 
     @property
     def point(self) -> Point:
-        """The point, once the last shift has been carried out."""
-        return Point(self.theta, self._u, self.b, self.mean_b)
+        """The point; right after `gradient_norm`, which carries the last shift out."""
+        return Point(self._theta, self._passes.u, self._b, self._mean_b)
 
     def gradient_norm(self) -> float:
-        """Pass towards the raters: carry out the last shift, then return the largest absolute derivative."""
-        cells, scales = self._cells, self._scales
-        n_chunks = self._edges.size - 1
-        partial, largest = np.zeros((n_chunks, 3, self.theta.size)), np.zeros(n_chunks)
-        expected = np.empty(self.b.size)
-        odds_b = np.exp(np.clip(self.b, -300, 300))
-
-        def run(first: int, last: int) -> None:
-            _towards_raters(
-                first, last, self._edges, cells.starts, odds_b, self._c, self._d, self._is_new, self.theta,
-                scales.u**2, scales.u_precision, cells.observed, self._seen_rt, cells.weight, cells.right_rt,
-                self._u, self._odds, self._info, self._pull, expected, partial, largest,
-            )  # fmt: skip
-
-        over_testlets(run, n_chunks, self.b.size * self.theta.size)
-        self._is_new = False
-        residual, self._information, self._correction = partial.sum(axis=0)
-        self._g_theta = scales.theta_precision * self.theta - residual
-        deviation = scales.b_precision * (self.b - self.mean_b)
-        g_b = deviation + cells.right_item - expected
-        parts = (self._g_theta, g_b, np.array([deviation.sum()]))
-        return max(float(largest.max()), *(float(np.max(np.abs(part))) for part in parts))
+        """Pass towards the raters and return the largest absolute derivative of the penalised objective."""
+        self._sums: RaterSums = self._passes.towards_raters(self._theta, self._b, self._shift)
+        self._g_theta = self._scales.theta_precision * self._theta - self._sums.residual
+        deviation = self._scales.b_precision * (self._b - self._mean_b)
+        g_b = deviation + self._cells.right_item - self._sums.expected_item
+        largest = (float(np.max(np.abs(part))) for part in (self._g_theta, g_b))
+        return max(self._sums.largest, abs(float(deviation.sum())), *largest)
 
     def step(self) -> None:
-        """Newton step of every rater, pass towards the items, Newton step of all items and their mean.
+        """Newton step of every rater, pass towards the items, Newton step of all items and their mean, shift."""
+        information = self._scales.theta_precision + self._sums.information
+        d_theta = np.clip((self._sums.correction - self._g_theta) / information, -LARGEST_STEP, LARGEST_STEP)
+        self._theta += d_theta
+        sums, precision = self._passes.towards_items(self._theta, d_theta, self._b), self._scales.b_precision
+        deviation = precision * (self._b - self._mean_b)
+        g_b, held = deviation + self._cells.right_item - sums.expected, precision / (sums.info + precision)
+        told = float(held @ sums.info)
+        d_mean = float(deviation.sum() - held @ g_b) / told if told > 0 else 0.0
+        d_mean = min(max(d_mean, -LARGEST_STEP), LARGEST_STEP)
+        self._b += np.clip((precision * d_mean - g_b) / (sums.info + precision), -LARGEST_STEP, LARGEST_STEP)
+        self._move(*self._best_shift(sums.sum_u))
 
-        Both systems are arrows: theta by the Schur complement of its u, the mean by that of the difficulties.
+    def _best_shift(self, sum_u: FloatArray) -> tuple[Shift, float]:
+        """Minimise the penalty exactly along the moves that leave every logit as it is; return them and the mean of b.
+
+        Testlet t: u_it and b_j both move by c_t. All testlets: theta moves by d, u by -d. Mean of b: m. Only observed
+        rater x testlet pairs move; an effect without data stays at 0. Substituting c_t leaves two equations in (d, m).
+        Without testlet effects, theta, b and the mean move together.
         """
-        cells, scales = self._cells, self._scales
-        d_theta = (self._correction - self._g_theta) / (scales.theta_precision + self._information)
-        d_theta = np.clip(d_theta, -LARGEST_STEP, LARGEST_STEP)
-        self.theta += d_theta
-        expected, info = np.empty(self.b.size), np.empty(self.b.size)
-        odds_b = np.exp(np.clip(self.b, -300, 300))
+        scales, seen = self._scales, self._seen_item * self._b
+        weight = self._seen_rater * self._cells.weight
+        sum_theta = float(weight @ self._theta)
+        if scales.u == 0:
+            d = -sum_theta / max(float(weight.sum()), 1e-300)
+            mean_b = float(seen.sum() / max(self._seen_item.sum(), 1.0)) + d
+            return Shift(d, np.full(sum_u.size, d)), mean_b
+        u_d, b_m, hold = self._of_u, self._of_b, self._hold
+        # c_t = (alpha_t + p_u n_u d + p_b n_b m) / hold_t, with alpha_t the pull at d = m = 0
+        pull_u = scales.u_precision * sum_u
+        pull_b = scales.b_precision * _by_testlet(seen, self._cells.starts)
+        alpha = -(pull_u + pull_b)
+        mixed = -float(np.sum(u_d * b_m / hold))
+        own = scales.theta_precision * float(weight.sum()) + float(np.sum(u_d - u_d**2 / hold))
+        system = np.array([[own, mixed], [mixed, float(np.sum(b_m - b_m**2 / hold))]])
+        right = [
+            -scales.theta_precision * sum_theta + float(np.sum(pull_u + u_d * alpha / hold)),
+            float(np.sum(pull_b + b_m * alpha / hold)),
+        ]
+        d, mean_b = np.linalg.solve(system, np.array(right)).tolist()
+        return Shift(d, (alpha + u_d * d + b_m * mean_b) / hold), mean_b
 
-        def run(first: int, last: int) -> None:
-            _towards_items(
-                first, last, cells.starts, odds_b, d_theta, self.theta, scales.u**2, cells.observed, cells.weight,
-                self._u, self._odds, self._info, self._pull, expected, info, self.sum_u,
-            )  # fmt: skip
-
-        over_testlets(run, cells.n_testlets, self.b.size * self.theta.size)
-        precision = scales.b_precision
-        deviation = precision * (self.b - self.mean_b)
-        g_b, held = deviation + cells.right_item - expected, precision / (info + precision)
-        told = float(held @ info)
-        d_mean = (deviation.sum() - held @ g_b) / told if told > 0 else 0.0
-        d_mean = float(np.clip(d_mean, -LARGEST_STEP, LARGEST_STEP))
-        d_b = (precision * d_mean - g_b) / (info + precision)
-        self.b += np.clip(d_b, -LARGEST_STEP, LARGEST_STEP)
-        self.mean_b += d_mean
-
-    def shift(self, d: float, c: FloatArray, mean_b: float) -> None:
-        """Move theta by d, b by its testlet's c and u by c - d, where there are data; u moves at the next pass."""
-        cells = self._cells
-        self.theta += d * self._seen_rater
-        self.b = np.where(self.seen_item > 0, self.b + np.repeat(c, np.diff(cells.starts)), mean_b)
-        self.mean_b, self._c, self._d = mean_b, c, d
+    def _move(self, shift: Shift, mean_b: float) -> None:
+        """Move theta and b; u follows at the next pass."""
+        self._theta += shift.theta * self._seen_rater
+        moved = self._b + np.repeat(shift.testlet, np.diff(self._cells.starts))
+        self._b = np.where(self._seen_item > 0, moved, mean_b)
+        self._mean_b, self._shift = mean_b, shift
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _towards_raters(
-    first: int,
-    last: int,
-    edges: IntArray,
-    starts: IntArray,
-    odds_b: FloatArray,
-    c: FloatArray,
-    d: float,
-    is_new: bool,
-    theta: FloatArray,
-    u_variance: float,
-    u_precision: float,
-    observed: NDArray[np.uint8],
-    seen_rt: NDArray[np.uint8],
-    weight: FloatArray,
-    right_rt: FloatArray,
-    u: FloatArray,
-    odds: FloatArray,
-    info: FloatArray,
-    pull: FloatArray,
-    expected_item: FloatArray,
-    partial: FloatArray,
-    largest: FloatArray,
-) -> None:
-    has_missing = observed.shape[0] > 0
-    n_raters = u.shape[1]
-    sum_p, sum_w = np.empty(n_raters), np.empty(n_raters)
-    for chunk in range(first, last):
-        residual, information, correction = partial[chunk, 0], partial[chunk, 1], partial[chunk, 2]
-        for t in range(edges[chunk], edges[chunk + 1]):
-            x, own_u, factor, move = odds[t], u[t], np.exp(-c[t]), c[t] - d
-            if is_new:
-                for i in range(n_raters):
-                    x[i] = np.exp(-(theta[i] + own_u[i]))
-            for i in range(n_raters):
-                x[i] *= factor
-                own_u[i] += move * seen_rt[t, i] if has_missing else move
-                sum_p[i] = 0.0
-                sum_w[i] = 0.0
-            for j in range(starts[t], starts[t + 1]):
-                e, item_p = odds_b[j], 0.0
-                if has_missing:
-                    row = observed[j]
-                    for i in range(n_raters):
-                        p = row[i] / (1.0 + e * x[i])  # 0 where missing, and so is p(1 - p)
-                        sum_p[i] += p
-                        sum_w[i] += p * (1.0 - p)
-                        item_p += weight[i] * p
-                else:
-                    for i in range(n_raters):
-                        p = 1.0 / (1.0 + e * x[i])
-                        sum_p[i] += p
-                        sum_w[i] += p * (1.0 - p)
-                        item_p += weight[i] * p
-                expected_item[j] = item_p
-            worst = largest[chunk]
-            for i in range(n_raters):
-                r = right_rt[t, i] - sum_p[i]
-                g = (u_precision * own_u[i] - r) if u_variance > 0.0 else 0.0
-                kept = sum_w[i] / (1.0 + u_variance * sum_w[i])  # information that is left to theta
-                info[t, i] = sum_w[i]
-                pull[t, i] = g
-                residual[i] += r
-                information[i] += kept
-                correction[i] += kept * u_variance * g
-                worst = max(worst, abs(g))
-            largest[chunk] = worst
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _towards_items(
-    first: int,
-    last: int,
-    starts: IntArray,
-    odds_b: FloatArray,
-    d_theta: FloatArray,
-    theta: FloatArray,
-    u_variance: float,
-    observed: NDArray[np.uint8],
-    weight: FloatArray,
-    u: FloatArray,
-    odds: FloatArray,
-    info: FloatArray,
-    pull: FloatArray,
-    expected_item: FloatArray,
-    info_item: FloatArray,
-    sum_u: FloatArray,
-) -> None:
-    has_missing = observed.shape[0] > 0
-    n_raters = u.shape[1]
-    for t in range(first, last):
-        x, own_u, total = odds[t], u[t], 0.0
-        for i in range(n_raters):
-            spread = u_variance / (1.0 + u_variance * info[t, i])
-            step = -spread * (pull[t, i] + info[t, i] * d_theta[i])
-            own_u[i] += min(max(step, -LARGEST_STEP), LARGEST_STEP)
-            total += weight[i] * own_u[i]  # an effect without data is 0
-        for i in range(n_raters):
-            x[i] = np.exp(-(theta[i] + own_u[i]))
-        sum_u[t] = total
-        for j in range(starts[t], starts[t + 1]):
-            e, item_p, item_w = odds_b[j], 0.0, 0.0
-            if has_missing:
-                row = observed[j]
-                for i in range(n_raters):
-                    p = row[i] / (1.0 + e * x[i])
-                    item_p += weight[i] * p
-                    item_w += weight[i] * p * (1.0 - p)
-            else:
-                for i in range(n_raters):
-                    p = 1.0 / (1.0 + e * x[i])
-                    item_p += weight[i] * p
-                    item_w += weight[i] * p * (1.0 - p)
-            expected_item[j] = item_p
-            info_item[j] = item_w
+def _by_testlet(of_item: FloatArray, starts: IntArray) -> FloatArray:
+    """Sum of a packed item array within each testlet; 0 for a testlet without items."""
+    sums = np.add.reduceat(np.append(of_item, 0.0), starts[:-1])
+    return np.asarray(sums * (np.diff(starts) > 0))

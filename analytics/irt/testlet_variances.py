@@ -14,8 +14,10 @@ from analytics.irt.testlet_laplace import Information, information
 from analytics.irt.testlet_laplace_items import information_by_items
 from analytics.irt.testlet_mode import Mode, find_mode
 from analytics.irt.testlet_pack import Cells
+from analytics.irt.testlet_passes import NumbaPasses
 from analytics.irt.testlet_point import Scales, penalty, rough_point
-from analytics.irt.testlet_result import SMALLEST_SD, Solution, TestletOptions
+from analytics.irt.testlet_result import FLOAT32_TOLERANCE, SMALLEST_SD, Solution, TestletOptions
+from analytics.irt.testlet_torch import TorchPasses
 from analytics.matrix import FloatArray
 
 _LARGEST_SD = 10.0
@@ -30,7 +32,11 @@ def solve(cells: Cells, scales: Scales, options: TestletOptions, start: Mode | N
     """Mode, information and objectives at given standard deviations, starting from another mode if there is one."""
     tolerance = options.tolerance if options.variances == "given" else min(options.tolerance, _MODE_TOLERANCE)
     point = start.point if start is not None else rough_point(cells, scales)
-    mode = find_mode(cells, scales, point, tolerance=tolerance, max_iterations=options.max_iterations)
+    passes: type[NumbaPasses] | type[TorchPasses] = NumbaPasses
+    if options.backend == "torch":
+        passes, tolerance = TorchPasses, max(tolerance, FLOAT32_TOLERANCE)
+    most = options.max_iterations
+    mode = find_mode(cells, scales, point, tolerance=tolerance, max_iterations=most, passes=passes)
     value = log_likelihood(cells, mode.point.b, mode.point.s)
     objective = penalty(cells, scales, mode.point) - value
     if not options.standard_errors:

@@ -6,6 +6,9 @@ import pytest
 from analytics.irt.logistic import fit_logistic
 from analytics.irt.model_spec import MarginalOptions
 from analytics.irt.reading import responses_from_long, responses_from_matrix
+from analytics.irt.testlet import fit_testlet
+from analytics.irt.testlet_result import TestletOptions as Options
+from analytics.irt.testlet_simulation import simulate_testlet
 from tests.analytics.irt.simulate import draw, some_items
 
 RELATIVE = 1e-4
@@ -26,3 +29,32 @@ def test_torch_wants_dense_rows() -> None:
     data = responses_from_long([0, 1, 2], [0, 0, 5], [1, 0, 1], person_ids=range(3), item_ids=range(6))
     with pytest.raises(ValueError, match="dense"):
         fit_logistic(data, options=MarginalOptions(backend="torch"))
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("sd_u", [0.5, 0.0])
+def test_testlet_fit_on_torch(missing: float, sd_u: float, rng: np.random.Generator) -> None:
+    x = simulate_testlet(rng, n_raters=40, n_items=300, n_testlets=30, missing=missing)
+    given = {"variances": "given", "sd_theta": 1.0, "sd_b": 1.5, "sd_u": sd_u}
+    ours = fit_testlet(x.responses, x.item_testlet, Options(**given))
+    theirs = fit_testlet(x.responses, x.item_testlet, Options(**given, backend="torch"))
+    assert theirs.is_converged
+    for name in ("theta", "b", "theta_se", "b_se"):
+        np.testing.assert_allclose(getattr(theirs, name), getattr(ours, name), atol=RELATIVE)
+    np.testing.assert_allclose(theirs.u, ours.u, atol=RELATIVE)
+    assert theirs.marginal_log_likelihood == pytest.approx(ours.marginal_log_likelihood, rel=RELATIVE)
+
+
+def test_testlet_items_are_worked_through_in_parts(rng: np.random.Generator, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    x = simulate_testlet(rng, n_raters=12, n_items=60, n_testlets=6)
+    options = Options("given", backend="torch")
+    whole = fit_testlet(x.responses, x.item_testlet, options)
+    monkeypatch.setattr("analytics.irt.testlet_torch.CELLS_AT_ONCE", 7 * 12)
+    np.testing.assert_allclose(fit_testlet(x.responses, x.item_testlet, options).b, whole.b, atol=RELATIVE)
+
+
+def test_the_search_for_standard_deviations_is_not_for_float32() -> None:
+    with pytest.raises(ValueError, match="given standard deviations"):
+        Options("laplace", backend="torch")
+    with pytest.raises(ValueError, match="'numba', 'torch'"):
+        Options("given", backend="jax")  # type: ignore[arg-type]
