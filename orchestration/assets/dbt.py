@@ -13,6 +13,7 @@ from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtC
 
 from orchestration.assets.raw import POOL_WAREHOUSE
 from orchestration.assets.rooms import OWNERS
+from orchestration.assets.table_metadata import with_table_metadata
 from orchestration.house import House
 from orchestration.refresh import record_layer
 
@@ -24,12 +25,16 @@ STEPS = {"core": "staging core source:raw", "marts": "marts source:psychometrics
 
 
 class RoomTranslator(DagsterDbtTranslator):
-    """dbt's own descriptions, columns and groups, with the room that looks after them."""
+    """dbt's own descriptions, columns and groups, with the room that looks after them; SQL is on dbt's page."""
 
     def get_asset_spec(self, manifest: Mapping[str, Any], unique_id: str, project: DbtProject | None) -> AssetSpec:
         """Return the asset of a dbt node."""
         spec = super().get_asset_spec(manifest, unique_id, project)
-        return spec.replace_attributes(owners=OWNERS["dbt_project"], tags={**spec.tags, "room": "dbt_project"})
+        return spec.replace_attributes(
+            description=self.get_resource_props(manifest, unique_id)["description"],
+            owners=OWNERS["dbt_project"],
+            tags={**spec.tags, "room": "dbt_project"},
+        )
 
 
 def dbt_step(manifest: Path, layer: str) -> AssetsDefinition:
@@ -52,7 +57,7 @@ def dbt_step(manifest: Path, layer: str) -> AssetsDefinition:
         pool=POOL_WAREHOUSE,
     )
     def step(context: AssetExecutionContext, dbt: DbtCliResource, locked_house: ResourceParam[House]) -> Iterator[Any]:
-        yield from dbt.cli(BUILD, context=context).stream()
+        yield from with_table_metadata(context, locked_house, dbt.cli(BUILD, context=context).stream())
         record_layer(locked_house, layer)
 
     return step

@@ -7,6 +7,7 @@ from dagster import AssetKey, AssetSpec, MaterializeResult, ResourceParam, Table
 from analytics.schemas import PSYCHOMETRICS
 from orchestration.assets.raw import POOL_WAREHOUSE
 from orchestration.assets.rooms import OWNERS
+from orchestration.assets.table_metadata import table_metadata
 from orchestration.fits import SQL_TYPES, refit
 from orchestration.house import House, read_registry
 from orchestration.refresh import tell
@@ -40,5 +41,6 @@ def psychometrics(locked_house: ResourceParam[House]) -> Iterator[MaterializeRes
     """Fit the data sets whose responses have changed and write their rows in one transaction."""
     frames = refit(locked_house, read_registry(locked_house.settings))
     tell(locked_house, "psychometrics")
-    for name, frame in frames.items():
-        yield MaterializeResult(asset_key=["psychometrics", name], metadata={"rows written": frame.height})
+    shown = table_metadata(locked_house, TABLE_KEYS)
+    for key in TABLE_KEYS:
+        yield MaterializeResult(asset_key=key, metadata={"rows written": frames[key.path[1]].height, **shown[key]})

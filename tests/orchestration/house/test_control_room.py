@@ -6,6 +6,7 @@ from dagster import DagsterInstance, JobDefinition, MarkdownMetadataValue, TextM
 from inference.registry import RegistryError
 from orchestration.assets import raw
 from orchestration.assets.pictures import drawn, picture_assets, picture_key
+from orchestration.assets.table_metadata import markdown_table
 from orchestration.house import Asked, Completeness, House
 from orchestration.local import prepare_dagster_home
 from orchestration.locks import LockHeldError
@@ -61,6 +62,16 @@ def test_a_pool_lets_one_step_in_at_a_time(settings: Settings, monkeypatch: pyte
         assert not storage.claim_concurrency_slot(pool, "second run", "step").is_claimed
         storage.free_concurrency_slots_for_run("first run")
         assert storage.claim_concurrency_slot(pool, "second run", "step").is_claimed
+
+
+def test_first_rows_are_shown_as_a_table_in_which_null_is_a_dash() -> None:
+    shown = markdown_table(["rater_id", "theta"], [("m|a", 0.12345), ("x" * 60, None)])
+    assert shown.splitlines() == [
+        "| rater_id | theta |",
+        "| --- | --- |",
+        "| m\\|a | 0.123 |",
+        f"| {'x' * 39}… | – |",
+    ]
 
 
 def test_every_picture_is_an_asset_with_a_picture_per_data_set(published: Settings) -> None:
