@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import simpson
+from scipy.optimize import minimize
 from scipy.stats import norm
 
 from analytics.irt.facets import fit_facets, ratings_from_labels
@@ -83,6 +84,33 @@ def test_gradient_and_integral_of_two_facets(rng: np.random.Generator) -> None:
             joint = joint * np.exp(logs[:, ratings.values[n]] - np.log(np.exp(logs).sum(axis=1)))
         total += np.log(simpson(joint, x=theta))
     assert point.log_likelihood == pytest.approx(total, abs=1e-7)
+
+
+def test_an_independent_optimiser_finds_the_same_maximum(rng: np.random.Generator) -> None:
+    ratings, _ = simulated(rng, 25, 4, 2)
+    fit = fit_facets(ratings)
+    nodes = np.linspace(-7, 7, 141)
+    weights = norm.pdf(nodes) / norm.pdf(nodes).sum()
+    n_levels = [len(facet.level_ids) for facet in fit.facets]
+    n_steps = int(ratings.values.max())
+
+    def negative(x: np.ndarray) -> float:
+        # item places and rater severities with free mean of the first facet alone; steps sum to 0; no gradient
+        item, free, steps = np.split(x[:-1], np.cumsum([n_levels[0], n_levels[1] - 1]))
+        severity, step = np.append(free, -free.sum()), np.append(steps, -steps.sum())
+        eta = np.exp(x[-1]) * nodes - (item[ratings.codes[0]] + severity[ratings.codes[1]])[:, None]
+        logs = eta[:, :, None] * np.arange(n_steps + 1) - np.concatenate([[0.0], np.cumsum(step)])
+        logs = logs[np.arange(len(logs)), :, ratings.values] - np.log(np.exp(logs).sum(axis=2))
+        by_person = np.zeros((len(fit.person_ids), len(nodes)))
+        np.add.at(by_person, ratings.persons, logs)
+        return -float(np.log(np.exp(by_person) @ weights).sum())
+
+    start = np.zeros(n_levels[0] + n_levels[1] - 1 + n_steps - 1 + 1)
+    found = minimize(negative, start, method="BFGS", options={"gtol": 1e-6})
+    assert -found.fun == pytest.approx(fit.log_likelihood, abs=1e-6)
+    severity = found.x[n_levels[0] : n_levels[0] + n_levels[1] - 1]
+    np.testing.assert_allclose(fit.facets[1].estimate[:-1], severity, atol=1e-3)
+    assert fit.sd_theta == pytest.approx(np.exp(found.x[-1]), abs=1e-3)
 
 
 def test_severity_is_recovered_by_index_and_order_does_not_matter(rng: np.random.Generator) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import expit
 
 from analytics.irt import testlet_facet
@@ -72,6 +73,63 @@ def test_marginal_gradient_equals_finite_differences(solved) -> None:
     step = 1e-4
     numeric = [(solve(X + e).marginal - solve(X - e).marginal) / (2 * step) for e in step * np.eye(4)]
     np.testing.assert_allclose(marginal_gradient(data, solve(X)), numeric, atol=1e-5)
+
+
+def test_an_independent_optimiser_finds_the_same_mode(rng) -> None:
+    responses, of_item, model, _ = simulate(rng, n_items=12, n_testlets=3)
+    n, t, j, m = model.size, 3, 12, 3
+    sd = FacetScales(*np.exp(X))
+    seen, right = ~np.isnan(responses), np.nan_to_num(responses)
+
+    def negative(x):
+        # theta, u, d, b and the mean of b, straight from the formula
+        theta, u, d, b, mean = np.split(x, np.cumsum([n, n * t, j * m, j]))
+        u, d = u.reshape(n, t), d.reshape(j, m)
+        logit = theta[:, None] + u[:, of_item] - d.T[model]
+        residual = seen * (expit(logit) - right)
+        v = (d - b[:, None]) / sd.v**2
+        squares = np.sum(theta**2) / sd.theta**2 + np.sum(u**2) / sd.u**2 + np.sum((b - mean) ** 2) / sd.b**2
+        value = np.sum(seen * (np.logaddexp(0, logit) - right * logit)) + (squares + np.sum(v**2) * sd.v**2) / 2
+        by_u = np.stack([residual[:, of_item == k].sum(axis=1) for k in range(t)], axis=1) + u / sd.u**2
+        by_d = v - np.stack([residual[model == k].sum(axis=0) for k in range(m)], axis=1)
+        by_b = (b - mean) / sd.b**2
+        parts = (residual.sum(axis=1) + theta / sd.theta**2, by_u.ravel(), by_d.ravel(), by_b - v.sum(axis=1))
+        return value, np.concatenate([*parts, [-by_b.sum()]])
+
+    found = minimize(negative, np.zeros(n + n * t + j * m + j + 1), jac=True, method="BFGS", options={"gtol": 1e-9})
+    fit = testlet_facet.fit_testlet_facet(responses, of_item, model, variances="given", scales=sd)
+    np.testing.assert_allclose(fit.theta, found.x[:n], atol=1e-6)
+    np.testing.assert_allclose(fit.u.ravel(), found.x[n : n + n * t], atol=1e-6)
+    np.testing.assert_allclose(fit.b, found.x[-j - 1 : -1], atol=1e-6)
+    assert fit.mean_b == pytest.approx(found.x[-1], abs=1e-6)
+
+
+@pytest.mark.parametrize(("sd", "tolerance"), [(0.1, 0.03), (0.4, 0.1)])
+def test_laplace_marginal_against_brute_force_quadrature(sd, tolerance) -> None:
+    # two models of two raters, three items of one testlet: theta + u is normal, v is shared within a model
+    responses = np.array([[1, 0, 1], [1, 1, 0], [0, 0, 1], [1, 0, 1]], dtype=float)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(7)
+    weights = weights / weights.sum()
+    ability = sd * np.sqrt(2.0) * nodes  # sd of theta and of u
+    grid = np.linspace(-7.0, 7.0, 141)
+    values = []
+    for mean in grid:
+        b = mean + sd * nodes
+        total = np.ones((7, 7, 7))  # by node of each item's b
+        for first in (0, 2):
+            p = expit(ability[:, None, None] - b[:, None] - sd * nodes)  # rater x b x v
+            factors = []
+            for item in range(3):
+                y, z = responses[first, item], responses[first + 1, item]
+                one, two = np.where(y, p, 1 - p), np.where(z, p, 1 - p)
+                factors.append(np.einsum("ajv,bjv,v->abj", one, two, weights))
+            total *= np.einsum("abi,abj,abk,a,b->ijk", *factors, weights, weights)
+        values.append(np.einsum("ijk,i,j,k->", total, weights, weights, weights))
+    exact = np.log(np.sum(values) * (grid[1] - grid[0]))
+    fit = testlet_facet.fit_testlet_facet(
+        responses, np.zeros(3, dtype=int), np.array([0, 0, 1, 1]), variances="given", scales=FacetScales(sd, sd, sd, sd)
+    )
+    assert fit.marginal_log_likelihood == pytest.approx(exact, abs=tolerance)
 
 
 def test_a_small_facet_gives_the_fit_without_it(rng) -> None:
