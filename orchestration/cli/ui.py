@@ -14,6 +14,7 @@ def ui(
     """Open the control room: every asset, run, check and schedule, and dbt's page, on this machine only."""
     from orchestration.cli import show
     from orchestration.control_room import ControlRoomError, keep_open
+    from orchestration.dbt import DbtError
     from orchestration.local import prepare_dagster_home
     from orchestration.settings import load_settings
 
@@ -30,7 +31,7 @@ def ui(
         keep_open(settings, port, docs_port, say)
     except KeyboardInterrupt:
         say("stopped")
-    except ControlRoomError as error:
+    except (ControlRoomError, DbtError) as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(1)
 
