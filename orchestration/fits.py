@@ -9,6 +9,7 @@ from collections.abc import Mapping, Set
 
 import duckdb
 import polars as pl
+from threadpoolctl import threadpool_limits
 
 from analytics.schemas import PSYCHOMETRICS
 from analytics.table_schema import Table
@@ -68,9 +69,11 @@ def _bytes_of(frame: pl.DataFrame) -> bytes:
 
 def fit_all(cells: Mapping[str, pl.DataFrame], registry: Registry) -> dict[str, pl.DataFrame]:
     """Fit every data set and return the rows of every psychometrics table."""
-    fitted = [
-        fit_dataset(frame, dataset=name, study=study_of(registry, name)).frames() for name, frame in cells.items()
-    ]
+    # thousands of small matrices: further threads of BLAS would only wait for one another
+    with threadpool_limits(1, user_api="blas"):
+        fitted = [
+            fit_dataset(frame, dataset=name, study=study_of(registry, name)).frames() for name, frame in cells.items()
+        ]
     return {
         name: pl.concat([frames[name] for frames in fitted]) if fitted else pl.DataFrame(schema=table.schema)
         for name, table in PSYCHOMETRICS.items()
