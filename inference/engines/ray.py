@@ -34,8 +34,10 @@ class RayEngine:
     kind = "vllm"
 
     def __init__(self, model: ModelSpec, cache: Path, n_actors: int = 2) -> None:
-        import ray
-
+        try:
+            import ray
+        except ModuleNotFoundError as problem:
+            raise ValueError("Ray is not installed; install the extra ray, or run without --on ray") from problem
         if not ray.is_initialized():
             ray.init(include_dashboard=False, log_to_driver=False)
         self._order = order_of(model, cache)

@@ -1,6 +1,7 @@
 """Commands that do the work: ``run``, ``plan``, ``publish``."""
 
 import sys
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -9,11 +10,21 @@ Studies = Annotated[list[str] | None, typer.Option("--study", help="Ask only wha
 Raters = Annotated[list[str] | None, typer.Option("--rater", help="Ask only this rater (repeatable).")]
 
 
+class Place(StrEnum):
+    """Where a model runs; see ``inference.engines.Place``."""
+
+    here = "here"
+    ray = "ray"
+
+
 def run(
     study: Studies = None,
     rater: Raters = None,
     force: Annotated[bool, typer.Option(help="Rebuild all tables even if nothing has changed.")] = False,
     supersede: Annotated[bool, typer.Option(help="Let a rater id stand for new settings from now on.")] = False,
+    on: Annotated[
+        Place, typer.Option(help="Where models in vLLM run: in a process here, or on the actors of a Ray cluster.")
+    ] = Place.here,
 ) -> None:
     """Ask what has not been asked yet, rebuild the tables and publish them."""
     from orchestration import freshness
@@ -28,7 +39,7 @@ def run(
         summary.nothing_new(settings, watch.seconds)
         return
     with show.progress_bars() as progress:
-        house = House(settings, progress, supersede, force, frozenset(study or ()), frozenset(rater or ()))
+        house = House(settings, progress, supersede, force, frozenset(study or ()), frozenset(rater or ()), on.value)
         requests = requests_to_ask(house)  # bad input is refused here, before Dagster is loaded
         from orchestration.local import run_local
 
