@@ -12,7 +12,7 @@ import polars as pl
 
 from inference.rows import columns, frame_of
 from orchestration.settings import Settings
-from orchestration.warehouse import connect, ensure_table, read_frame, replace_rows, transaction
+from orchestration.warehouse import connect, ensure_tables, read_frame, replace_rows, transaction
 
 TABLE = "meta.previous_leaderboard"
 
@@ -50,6 +50,6 @@ def keep_previous(settings: Settings) -> int:
     before = published_leaderboard(settings)
     with connect(settings.warehouse) as connection, transaction(connection):
         connection.execute("create schema if not exists meta")
-        ensure_table(connection, TABLE, columns(PreviousRow))
+        ensure_tables(connection, {TABLE: columns(PreviousRow)})
         replace_rows(connection, {TABLE: before})
     return before.height

@@ -134,30 +134,25 @@ def _create_statements(table: str, declared: Sequence[Column]) -> list[str]:
     return [f"create table {table} ({body})", *comments]
 
 
-def _existing_columns(connection: duckdb.DuckDBPyConnection, table: str) -> set[str]:
-    schema, name = table.split(".")
-    found = connection.execute(
-        "select column_name from duckdb_columns() where database_name = current_database() "
-        "and schema_name = ? and table_name = ?",
-        [schema, name],
-    )
-    return {str(row[0]) for row in found.fetchall()}
-
-
-def ensure_table(connection: duckdb.DuckDBPyConnection, table: str, declared: Sequence[Column]) -> None:
-    """Make a table from its declaration, or add the columns that a newer declaration has.
+def ensure_tables(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Sequence[Column]]) -> None:
+    """Make tables from their declarations, by `schema.table`, or add the columns that newer declarations have.
 
     A column added to a table that has rows is null in them, whatever the declaration says: nothing is made up.
     """
-    existing = _existing_columns(connection, table)
-    if not existing:
-        for statement in _create_statements(table, declared):
-            connection.execute(statement)
-        return
-    for column in declared:
-        if column.name not in existing:
-            connection.execute(f"alter table {table} add column {quote(column.name)} {SQL_TYPES[column.type]}")
-            connection.execute(f"comment on column {table}.{quote(column.name)} is {literal(column.description)}")
+    found = connection.execute(
+        "select schema_name || '.' || table_name, list(column_name) from duckdb_columns() "
+        "where database_name = current_database() group by all"
+    )
+    existing: dict[str, list[str]] = dict(found.fetchall())
+    for table, declared in tables.items():
+        if table not in existing:
+            for statement in _create_statements(table, declared):
+                connection.execute(statement)
+            continue
+        for column in declared:
+            if column.name not in existing[table]:
+                connection.execute(f"alter table {table} add column {quote(column.name)} {SQL_TYPES[column.type]}")
+                connection.execute(f"comment on column {table}.{quote(column.name)} is {literal(column.description)}")
 
 
 def create_schemas(connection: duckdb.DuckDBPyConnection) -> None:
@@ -169,8 +164,7 @@ def create_schemas(connection: duckdb.DuckDBPyConnection) -> None:
 def create_raw_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """Make every raw table that is missing, from the declarations in :mod:`inference.rows`."""
     create_schemas(connection)
-    for name, row in RAW_TABLES.items():
-        ensure_table(connection, f"raw.{name}", columns(row))
+    ensure_tables(connection, {f"raw.{name}": columns(row) for name, row in RAW_TABLES.items()})
 
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, frame: pl.DataFrame) -> None:

@@ -17,7 +17,7 @@ from orchestration.warehouse import (
     WarehouseDamagedError,
     connect,
     create_raw_tables,
-    ensure_table,
+    ensure_tables,
     transaction,
 )
 
@@ -60,7 +60,7 @@ def test_a_column_that_a_newer_declaration_adds_is_null_in_old_rows(tmp_path: Pa
         connection.execute("create schema raw")
         connection.execute("create table raw.chunks (chunk_id varchar not null)")
         connection.execute("insert into raw.chunks values ('007')")
-        ensure_table(connection, "raw.chunks", columns(ChunkRow))
+        ensure_tables(connection, {"raw.chunks": columns(ChunkRow)})
         assert connection.execute("from raw.chunks").fetchall() == [("007", None, None, None)]
 
 
