@@ -51,6 +51,19 @@ CHECKS = (
         "from marts.leaderboard where coverage < 0.95 order by dataset, rater_id",
     ),
     Check(
+        "responses_can_be_read",
+        "marts.rater_usage",
+        False,
+        "At most 5 % of what a rater said is cut off or holds no answer that the parser can read.",
+        "with said as (select dataset, rater_id, count(*) as n, "
+        "count(*) filter (where status = 'truncated' or is_truncated) as n_cut, "
+        "count(*) filter (where status = 'invalid') as n_invalid "
+        "from core.responses where status not in ('not_asked', 'not_recorded', 'error') group by dataset, rater_id) "
+        "select dataset || ': ' || rater_id || ': ' || round(100 * (n_cut + n_invalid) / n, 1) || ' % of ' || n "
+        "|| ' responses are truncated (' || n_cut || ') or invalid (' || n_invalid || ')' "
+        "from said where n_cut + n_invalid > 0.05 * n order by dataset, rater_id",
+    ),
+    Check(
         "raters_differ",
         "core.response_matrix",
         False,

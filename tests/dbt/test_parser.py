@@ -180,3 +180,68 @@ def test_talk_that_states_nothing_is_never_an_answer(parse, sentences):
     texts = ["The text " + " ".join(words) + " here" for words in sentences]
     for scheme in ("five", "abcd", "s10"):
         assert {row["status"] for row in parse(texts=texts, **SCHEMES[scheme])} == {"invalid"}
+
+
+REPORTED = {
+    "r1_a_letter_survives_decoration_repetition_and_talk": (
+        "abcd",
+        {
+            "ANSWER: **B**": "B",
+            "Answer: $C$": "C",
+            "(D)": "D",
+            "b.": "B",
+            "Antwort: Antwort: C": "C",
+            "Answer seems to be A.\nAnswer: B": "B",
+            "The answer is B. Note that A is a common distractor.": "B",
+            "I would pick B, a safe choice.": "B",
+            "C. 12 metres": "C",
+            "First I thought ANSWER: A\n…\nANSWER: D": "D",
+        },
+    ),
+    "r2_reasoning_is_not_the_answer": (
+        "three",
+        {"<think>Could be A or C; label correct?</think>\nincorrect": "incorrect", "<think>correct": "truncated"},
+    ),
+    "r2_reasoning_about_letters_is_not_the_answer": ("abcd", {"<think>A looks right. Answer: A</think>Answer: C": "C"}),
+    "r3_cut_off_is_a_status": ("five", {"": "truncated", "The student says the": "truncated"}),
+    "r4_no_answer_becomes_no_letter": (
+        "abcd",
+        {"I cannot determine the answer.": "refused", "Error: rate limited": "invalid"},
+    ),
+    "r4_no_grade_becomes_no_score": ("s10", {"I'm sorry, I can't grade this.": "refused"}),
+    "r4_no_grade_becomes_no_label": ("three", {"I'm sorry, I can't grade this.": "refused"}),
+    "r5_labels_are_whole_tokens_of_the_set": (
+        "five",
+        {
+            "incorrect": "invalid",
+            "not correct": "invalid",
+            "Label: partially correct (incomplete)": "partially_correct_incomplete",
+            "partially_corect_incomplete": "invalid",
+            "correct? No: contradictory.": "contradictory",
+            "Non-Domain": "non_domain",
+            "correct or incorrect": "invalid",
+        },
+    ),
+    "r6_scores_are_the_labelled_whole_number_in_range": (
+        "s10",
+        {
+            "7/10": "7",
+            "I rate this an 8 out of 10.": "8",
+            "There are 5 reasons for a score of 9": "9",
+            "the score is [[7]]. so 7/10": "7",
+            "Score: 3.5": "3.5",
+            "Score: -1": "invalid",
+            "between 6 and 7": "invalid",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", sorted(REPORTED))
+def test_reported_fault(parse, case):
+    scheme, expected = REPORTED[case]
+    reasons = ["length" if meant == "truncated" else "stop" for meant in expected.values()]
+    rows = parse(texts=list(expected), finish_reasons=reasons, **SCHEMES[scheme])
+    found = [shown(row, SCHEMES[scheme]["kind"]) or row["status"] for row in rows]
+    assert dict(zip(expected, found, strict=True)) == expected
+    assert {row["parser_version"] for row in rows} == {parse.version}

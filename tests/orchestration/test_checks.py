@@ -1,0 +1,26 @@
+"""What the statistical checks find in small tables made by hand."""
+
+import duckdb
+
+from orchestration.checks import CHECKS, findings
+
+STATUSES = """
+create schema core;
+create table core.responses as
+select 'd' as dataset, rater_id, status, status = 'ok' and is_cut as is_truncated
+from (values
+    ('good', 'ok', false, 95), ('good', 'invalid', false, 5), ('good', 'not_recorded', false, 50),
+    ('cut', 'ok', false, 94), ('cut', 'ok', true, 2), ('cut', 'truncated', true, 3), ('cut', 'invalid', false, 1),
+    ('silent', 'not_asked', false, 9), ('failed', 'error', false, 9), ('failed', 'refused', false, 9)
+) as counts (rater_id, status, is_cut, n), range(n)
+"""
+
+
+def test_r3_a_rater_that_is_often_cut_off_or_invalid_is_a_warning():
+    (check,) = [check for check in CHECKS if check.name == "responses_can_be_read"]
+    assert not check.is_error
+    with duckdb.connect() as connection:
+        connection.execute(STATUSES)
+        found = findings(connection, check)
+    # 5 of 100 is not more than 5 %; 2 + 3 + 1 of 100 is
+    assert found == ["d: cut: 6.0 % of 100 responses are truncated (5) or invalid (1)"]
