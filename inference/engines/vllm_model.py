@@ -12,7 +12,8 @@ from typing import Any, Literal, Protocol
 
 from inference.engines.base import Completion, failed
 from inference.engines.jobs import Job, plain_prompt
-from inference.engines.option_logprobs import option_logprobs
+from inference.engines.option_followups import FollowUp, FollowUps
+from inference.engines.option_logprobs import Token
 from inference.identity import hash_of
 
 N_LOGPROBS = 64
@@ -55,30 +56,34 @@ class VllmModel:
         self._tokenizer = llm.get_tokenizer()
         template = settings["chat_template"]
         self._template = template["jinja"] if isinstance(template, dict) else self._tokenizer.chat_template
-        self._jobs: dict[str, tuple[Job, int, float]] = {}
+        self._jobs: dict[str, tuple[Job, list[int], float]] = {}
+        self._follow_ups = FollowUps()
         self.flags = _flags(settings, runtime, self._template)
 
     def answers(self, source: JobSource) -> Iterator[Completion]:
         """Yield one completion for each job of a source, as they are finished."""
         is_open = True
-        while is_open or self._jobs:
-            while is_open and isinstance(job := source.take(wait=not self._jobs), Job):
+        while is_open or self._is_busy:
+            while is_open and isinstance(job := source.take(wait=not self._is_busy), Job):
                 failure = self._admit(job)
                 if failure is not None:
                     yield failure
             is_open = is_open and job != "end"
-            if self._jobs:
-                yield from (self._completion(output) for output in self._engine.step() if output.finished)
+            if self._is_busy:
+                for output in self._engine.step():
+                    if output.finished and (completion := self._settled(output)) is not None:
+                        yield completion
 
     def close(self) -> None:
         """End the processes that vLLM has started."""
         self._engine.engine_core.shutdown()
 
+    @property
+    def _is_busy(self) -> bool:
+        return bool(self._jobs or self._follow_ups)
+
     def _admit(self, job: Job) -> Completion | None:
         """Hand a job to vLLM; return its error where it cannot be asked."""
-        from vllm import SamplingParams
-        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
-
         if self._settings["chat_template"] != "plain" and not self._template:
             message = "the model has no chat template; set settings.chat_template to plain or to a template of its own"
             return failed(job.id, "permanent", "no_template", message)
@@ -88,18 +93,23 @@ class VllmModel:
             if len(token_ids) >= limit:
                 message = f"the prompt has {len(token_ids)} tokens; max_model_len is {limit}, with the response"
                 return _too_long(job.id, message, len(token_ids))
-            constraint = StructuredOutputsParams(**job.constraint) if job.constraint else None
-            params = SamplingParams(
-                **job.sampling,
-                structured_outputs=constraint,
-                logprobs=N_LOGPROBS if job.options else None,
-                output_kind=RequestOutputKind.FINAL_ONLY,  # nothing is made of a response before it is whole
-            )
-            self._engine.add_request(job.id, {"prompt_token_ids": token_ids}, params)
+            self._add(job.id, token_ids, job, job.constraint)
         except Exception as problem:
             return failed(job.id, "permanent", "bad_request", f"{type(problem).__name__}: {problem}")
-        self._jobs[job.id] = (job, len(token_ids), time.monotonic())
+        self._jobs[job.id] = (job, token_ids, time.monotonic())
         return None
+
+    def _add(self, request_id: str, token_ids: list[int], job: Job, constraint: Mapping[str, Any] | None) -> None:
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+
+        params = SamplingParams(
+            **job.sampling,
+            structured_outputs=StructuredOutputsParams(**constraint) if constraint else None,
+            logprobs=N_LOGPROBS if job.options else None,
+            output_kind=RequestOutputKind.FINAL_ONLY,  # nothing is made of a response before it is whole
+        )
+        self._engine.add_request(request_id, {"prompt_token_ids": token_ids}, params)
 
     def _token_ids(self, job: Job) -> list[int]:
         if self._settings["chat_template"] == "plain":
@@ -109,33 +119,49 @@ class VllmModel:
         )
         return list(self._tokenizer(text, add_special_tokens=False).input_ids)
 
-    def _completion(self, output: Any) -> Completion:
-        job, n_prompt, started = self._jobs.pop(output.request_id)
+    def _settled(self, output: Any) -> Completion | None:
+        """Return the completion of a job that is done with; None where its distribution is still being asked for."""
         written = output.outputs[0]
+        if output.request_id in self._follow_ups:
+            return self._ask_on(*self._follow_ups.later(output.request_id, *self._tokens(written)))
+        job, prompt, started = self._jobs.pop(output.request_id)
         if written.finish_reason not in {"stop", "length"}:
             return failed(job.id, "retryable", "aborted", f"vLLM ended the request with {written.finish_reason!r}")
-        return Completion(
+        completion = Completion(
             request_id=job.id,
             text=written.text,
             finish_reason=written.finish_reason,
-            prompt_tokens=n_prompt,
+            prompt_tokens=len(prompt),
             completion_tokens=len(written.token_ids),
             latency_seconds=time.monotonic() - started,
-            option_logprobs=self._option_logprobs(job, written) if job.options else None,
         )
+        if not job.options:
+            return completion
+        return self._ask_on(*self._follow_ups.first(completion, job, prompt, *self._tokens(written)))
 
-    def _option_logprobs(self, job: Job, written: Any) -> dict[str, float] | None:
+    def _ask_on(self, wanted: list[FollowUp], completion: Completion | None) -> Completion | None:
+        for follow_up in wanted:
+            try:
+                self._add(follow_up.id, follow_up.token_ids, follow_up.job, follow_up.constraint)
+            except Exception:  # the context is full: what would have followed stays unknown
+                completion = self._ask_on(*self._follow_ups.later(follow_up.id, [], []))
+        return completion
+
+    def _tokens(self, written: Any) -> tuple[list[list[Token]], list[Token]]:
+        """Return what could have stood at each place, and what was written there."""
         special = set(self._tokenizer.all_special_ids)
-        texts = {
-            token_id: "" if token_id in special else entry.decoded_token
-            for step in written.logprobs
-            for token_id, entry in step.items()
-        }
-        steps = [
-            {texts[token_id]: entry.logprob for token_id, entry in step.items() if entry.logprob > -1e9}
-            for step in written.logprobs
-        ]
-        return option_logprobs(job.options, steps, [texts[token_id] for token_id in written.token_ids])
+        steps, followed = [], []
+        for step, token_id in zip(written.logprobs or [], written.token_ids, strict=False):
+            tokens = {
+                other: Token(other, "" if other in special else entry.decoded_token, entry.logprob)
+                for other, entry in step.items()
+                if entry.logprob > -1e9
+            }
+            if token_id not in tokens:
+                break
+            steps.append(list(tokens.values()))
+            followed.append(tokens[token_id])
+        return steps, followed
 
 
 def _engine_arguments(settings: Mapping[str, Any], runtime: Mapping[str, Any], folder: str) -> dict[str, Any]:

@@ -71,6 +71,16 @@ def test_choice_stays_inside_the_set_and_tells_its_distribution(engine, request_
         assert sum(map(math.exp, completion.option_logprobs.values())) == pytest.approx(1, abs=1e-3)
 
 
+def test_labels_that_begin_alike_have_a_distribution_too(engine, request_of):
+    """The tiny model spells: "co" and "in" begin two labels each, and whole words are one token or many."""
+    labels = ("correct", "contradictory", "incorrect", "incomplete", "partially correct")
+    found = _by_id(engine, [request_of(f"k{i}", "held", f"Which, {i}?", choices=labels) for i in range(8)])
+    for completion in found.values():
+        assert completion.text in labels
+        assert set(completion.option_logprobs) == set(labels)
+        assert sum(map(math.exp, completion.option_logprobs.values())) == pytest.approx(1, abs=1e-3)
+
+
 def test_choice_without_choices_is_a_permanent_error_of_that_request_only(engine, request_of):
     found = _by_id(engine, [request_of("n", "held", "Why?", choices=()), request_of("o", "held", "Why?")])
     assert (found["n"].error_kind, found["n"].error_type) == ("permanent", "no_choices")
