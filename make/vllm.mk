@@ -22,5 +22,6 @@ test-vllm: $(READY_VLLM) ## Run the engine contract through vLLM on the CPU
 
 run-llm: $(READY_VLLM) ## Ask a small real LLM (SmolLM2) about the demo, beside its local raters
 	mkdir -p $(LLM_HOME)/registry
-	cp -R examples/smollm2/. $(LLM_HOME)/registry/
+	@# an entry that is there already may have been edited: it stays
+	test -e $(LLM_HOME)/registry/models/smollm2.yml || cp -R examples/smollm2/. $(LLM_HOME)/registry/
 	HF_HUB_OFFLINE=1 THETAHOUSE_HOME=$(LLM_HOME) $(BIN_VLLM)/thetahouse run
