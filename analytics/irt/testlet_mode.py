@@ -6,8 +6,8 @@ or the choice of the standard deviations, nor what a sweep does (`testlet_sweep`
 
 from dataclasses import dataclass
 
+from analytics.irt.testlet_numba import NumbaPasses
 from analytics.irt.testlet_pack import Cells
-from analytics.irt.testlet_passes import NumbaPasses
 from analytics.irt.testlet_point import Point, Scales
 from analytics.irt.testlet_sweep import Sweep
 from analytics.irt.testlet_torch import TorchPasses

@@ -17,7 +17,7 @@ CELLS_AT_ONCE = 50_000_000
 
 
 class TorchPasses:
-    """The passes on torch in float32, sums over testlets in float64; like `testlet_passes.NumbaPasses`."""
+    """The passes on torch in float32, sums over testlets in float64; like `testlet_numba.NumbaPasses`."""
 
     def __init__(self, cells: Cells, scales: Scales, start: Point) -> None:
         import torch

@@ -13,8 +13,8 @@ from analytics.irt.testlet_cells import log_likelihood
 from analytics.irt.testlet_laplace import Information, information
 from analytics.irt.testlet_laplace_items import information_by_items
 from analytics.irt.testlet_mode import Mode, find_mode
+from analytics.irt.testlet_numba import NumbaPasses
 from analytics.irt.testlet_pack import Cells
-from analytics.irt.testlet_passes import NumbaPasses
 from analytics.irt.testlet_point import Scales, penalty, rough_point
 from analytics.irt.testlet_result import FLOAT32_TOLERANCE, SMALLEST_SD, Solution, TestletOptions
 from analytics.irt.testlet_torch import TorchPasses
