@@ -25,7 +25,8 @@ import psutil
 from orchestration.settings import PROJECT_ROOT, Settings
 
 T = TypeVar("T")
-START_SECONDS, STOP_SECONDS, RUN_SECONDS = 180.0, 120.0, 420.0
+START_SECONDS, STOP_SECONDS, RUN_SECONDS = 240.0, 120.0, 900.0
+"""Longest waits, for machines that are busy with other things; an idle one needs a tenth."""
 RUNS = """
 { runsOrError(limit: 60) { __typename ... on Runs { results {
   id status jobName startTime endTime creationTime tags { key value } } } } }
@@ -42,7 +43,7 @@ def wait_for(what: str, look: Callable[[], T | None], seconds: float = RUN_SECON
     """Look again and again until there is something to see."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        with suppress(OSError, duckdb.Error):
+        with suppress(OSError, duckdb.Error, psutil.Error):
             found = look()
             if found:
                 return found
@@ -150,15 +151,14 @@ def published(settings: Settings, query: str) -> list[tuple[Any, ...]]:
 
 
 class ModelServer(ThreadingHTTPServer):
-    """Answers every chat completion with one label, after a moment."""
+    """Answers every chat completion with one text."""
 
     daemon_threads = True
-    seconds = 0.0
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__(("127.0.0.1", 0), _Completions)
         self.url = f"http://127.0.0.1:{self.server_port}/v1"
-        self.n_asked = 0
+        self.text, self.n_asked = text, 0
 
 
 class _Completions(BaseHTTPRequestHandler):
@@ -171,8 +171,7 @@ class _Completions(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
         self.server.n_asked += 1
-        time.sleep(self.server.seconds)
-        message = {"role": "assistant", "content": "Label: right"}
+        message = {"role": "assistant", "content": self.server.text}
         usage = {"prompt_tokens": 5, "completion_tokens": 2}
         content = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}).encode()
         self.send_response(200)
@@ -183,10 +182,9 @@ class _Completions(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def model_server(seconds: float = 0.0) -> Iterator[ModelServer]:
+def model_server(text: str = "Label: right") -> Iterator[ModelServer]:
     """Serve a model for the length of the block."""
-    server = ModelServer()
-    server.seconds = seconds
+    server = ModelServer(text)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server
@@ -195,13 +193,13 @@ def model_server(seconds: float = 0.0) -> Iterator[ModelServer]:
         server.server_close()
 
 
-def write_model(registry: Path, name: str, url: str, conditions: tuple[str, ...]) -> Path:
-    """Write a served model that joins the tiny study into a registry."""
+def write_model(registry: Path, name: str, url: str, conditions: tuple[str, ...], study: str = "grading") -> Path:
+    """Write a served model that joins a study into a registry."""
     file = registry / "models" / f"{name}.yml"
-    file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(
         f"{name}:\n  title: {name}\n  family: served\n  engine: openai\n  task: grade\n  revision: '1'\n"
-        "  template: grade@1\n  studies: [grading]\n"
+        f"  template: grade@1\n  studies: [{study}]\n"
         "  settings: {weights: any, chat_template: model, max_tokens: 9}\n"
         f"  runtime: {{base_url: '{url}', max_tries: 1, max_in_flight: 2}}\n  conditions:\n"
         + "".join(
