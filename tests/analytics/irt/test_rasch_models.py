@@ -152,7 +152,7 @@ def small_tables(n: int) -> list[FloatArray]:
 
 def test_the_standard_deviation_of_ability_is_never_negative_and_its_maximum_is_found() -> None:
     spec, bounds = ModelSpec("rasch", LOGISTIC, "common", is_rescaled=True), 0
-    for values in small_tables(60):
+    for values in small_tables(40):
         data = responses_from_matrix(values)
         collapsed, general = fit_rasch(data), fit_marginal(data, spec, MarginalOptions())
         assert collapsed.sd_theta >= 0
@@ -165,11 +165,11 @@ def test_the_standard_deviation_of_ability_is_never_negative_and_its_maximum_is_
             assert np.all(collapsed.theta == 0)
             assert np.isnan(collapsed.theta_se).all()
             assert "variance of ability is 0" in collapsed.person_reason[0]
-    assert bounds > 5
+    assert bounds > 3
 
 
 def test_abilities_rise_with_the_sum_score_whichever_side_the_search_came_from(rng: np.random.Generator) -> None:
-    for values in small_tables(30):
+    for values in small_tables(20):
         fit = fit_rasch(responses_from_matrix(values))
         varies = values.min(axis=0) < values.max(axis=0)
         assert np.all(np.diff(fit.theta[np.argsort(values[:, varies].sum(axis=1), kind="stable")]) > -1e-12)
