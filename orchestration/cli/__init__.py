@@ -10,7 +10,7 @@ import sys
 import typer
 
 from orchestration.cli import add_model, doctor, export, fit, inout, look, parse, parse_diff, plot, prompt, ui, work
-from orchestration.cli.errors import is_user_error
+from orchestration.cli.errors import is_out_of_room, is_user_error
 
 app = typer.Typer(
     help="A psychometric warehouse for language models.",
@@ -40,12 +40,20 @@ COMMANDS = (
 for command in COMMANDS:
     app.command()(command)
 
+OUT_OF_ROOM = (
+    "error: no room left on the disk of THETAHOUSE_HOME, or it cannot be written; free some space and run again: "
+    "what had landed is kept, and what was published stays as it was"
+)
+
 
 def main() -> None:
     """Run the command line; a fault of the input is one plain line and exit code 2."""
     try:
         app()
     except Exception as error:
+        if is_out_of_room(error):
+            sys.stderr.write(f"{OUT_OF_ROOM}\n")
+            sys.exit(1)
         if not is_user_error(error):
             raise
         sys.stderr.write(f"error: {error}\n")

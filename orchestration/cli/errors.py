@@ -1,5 +1,21 @@
 """Which errors are the user's to mend: they are shown as one line, without a traceback."""
 
+import errno
+
+NO_ROOM = ("No space left on device", "File too large", "database or disk is full", "disk I/O error")
+"""How libraries say that a file could not be written; SQLite says the last where it cannot even begin."""
+
+
+def is_out_of_room(error: BaseException) -> bool:
+    """Tell whether an error, or one that led to it, is a disk without room."""
+    cause: BaseException | None = error
+    while cause is not None:
+        is_system = isinstance(cause, OSError) and cause.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+        if is_system or any(sign in str(cause) for sign in NO_ROOM):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
 
 def is_user_error(error: Exception) -> bool:
     """Tell whether an error names a thing, a value and a remedy for the person who typed the command."""

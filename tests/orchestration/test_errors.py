@@ -1,0 +1,45 @@
+"""Which errors become one plain line."""
+
+import errno
+import sqlite3
+import sys
+
+import pytest
+
+from orchestration import cli
+from orchestration.cli.errors import is_out_of_room
+
+
+def caused(by: Exception) -> Exception:
+    """Return an error that another one led to."""
+    error = RuntimeError("a step failed")
+    error.__cause__ = by
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), True),
+        (caused(OSError(errno.EDQUOT, "Disk quota exceeded")), True),
+        (caused(caused(sqlite3.OperationalError("database or disk is full"))), True),
+        (OSError(errno.ENOENT, "No such file or directory"), False),
+        (caused(ValueError("unknown rater")), False),
+    ],
+)
+def test_a_full_disk_is_found_among_the_causes(error: Exception, expected: bool) -> None:
+    assert is_out_of_room(error) is expected
+
+
+def test_a_full_disk_is_one_plain_line_and_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(cli, "app", full)
+    monkeypatch.setattr(sys, "argv", ["thetahouse", "run"])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 1
+    assert capsys.readouterr().err == cli.OUT_OF_ROOM + "\n"
