@@ -6,11 +6,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+LIVE := tests/orchestration/live
 RIGHT_PYTHON := import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] < (3, 14) else "Python 3.11 to 3.13 is needed; name one with make PYTHON=...")
 # what pip does, without the hundred lines in which nothing happens
 PIP_NEWS := sed -u -n -E 's/^ *(Downloading .*[0-9]{2}(\.[0-9]+)? [MG]B\))$$/\1/p; s/^(Installing collected packages).*/\1 .../p'
 
-.PHONY: help setup run test test-long lint ui bench
+.PHONY: help setup run test test-long test-live lint ui bench
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -31,7 +32,11 @@ test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n 2 -m 'not slow and not vllm'
 
 test-long: $(READY) ## Run the long kill, fuzz and simulation tests
-	$(BIN)/python -m pytest -n 2 -m 'slow and not vllm' $(SLOW_TESTS)
+	$(BIN)/python -m pytest -n 2 -m 'slow and not vllm' --ignore=$(LIVE) $(SLOW_TESTS)
+
+# one at a time: they watch clocks and kill processes
+test-live: $(READY) ## Run the tests of a running control room: daemon, browser, chaos, readers
+	$(BIN)/python -m pytest -m 'slow and not vllm' $(LIVE)
 
 lint: $(READY) ## Check style, types and SQL
 	$(BIN)/ruff check .
