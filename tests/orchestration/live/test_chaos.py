@@ -1,13 +1,15 @@
-"""A publisher killed at a bad moment, two runs at once: nothing is lost, and the next run is green.
+"""A publisher killed at a bad moment, a full disk, two runs at once: nothing is lost, and the next run is green.
 
 Readers see the old tables or the new ones at every instant, and nobody has to repair anything by hand.
 """
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -43,14 +45,15 @@ publish._swap = killed
 SECONDS = 600
 
 
-def start(settings: Settings, before: str = "") -> "subprocess.Popen[str]":
-    """Start ``thetahouse run``, perhaps after other statements."""
+def start(settings: Settings, before: str = "", limit: int | None = None) -> "subprocess.Popen[str]":
+    """Start ``thetahouse run``; perhaps after other statements, perhaps with a limit to the size of any file."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("THETAHOUSE_", "DAGSTER_", "DBT_"))}
     environment |= {"THETAHOUSE_HOME": str(settings.home), "THETAHOUSE_REGISTRY": str(settings.shipped_registry)}
     command = [sys.executable, "-c", before + RUN, "run"]
     return subprocess.Popen(
         command, env=environment | {"OMP_NUM_THREADS": "1"}, cwd=PROJECT_ROOT, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        preexec_fn=None if limit is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )  # fmt: skip
 
 
@@ -123,3 +126,55 @@ def test_two_runs_at_once_wait_for_each_other_or_say_why_not(settings: Settings,
     assert min(code for code, _ in ends) == 0
     run(settings)
     assert contents(settings) == undisturbed(settings, tmp_path)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path | None]:
+    """Return a disk of its own with little room; None where this user may not mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=150m", "tmpfs", disk], capture_output=True).returncode:
+        yield None
+        return
+    yield disk
+    subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+def test_a_full_disk_fails_the_run_and_harms_nothing(
+    settings: Settings, tmp_path: Path, small_disk: Path | None
+) -> None:
+    if small_disk is not None:
+        settings = Settings(home=small_disk / "home", data=None, shipped_registry=settings.shipped_registry)
+    run(settings)
+    before = contents(settings)
+    edit(settings.shipped_registry / "recorded/grades.csv", "m|a,m|b", "m|a,m|c")
+    with out_of_room(settings, small_disk) as limit:
+        code, printed = finish(start(settings, limit=limit))
+    assert code != 0
+    assert "Traceback" not in printed
+    assert any(sign in printed for sign in ("space", "File too large", "disk", "truncate")), printed
+    assert contents(settings) == before
+    run(settings)
+    assert contents(settings) == undisturbed(settings, tmp_path)
+
+
+class out_of_room:  # noqa: N801 - reads as a statement
+    """Leave no room on a disk, or for any file beyond the working database, while the block lasts."""
+
+    def __init__(self, settings: Settings, disk: Path | None) -> None:
+        self.settings, self.filler = settings, None if disk is None else disk / "filler"
+
+    def __enter__(self) -> int | None:
+        if self.filler is None:
+            return self.settings.warehouse.stat().st_size
+        with self.filler.open("wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(b"0" * 100_000)
+            except OSError:
+                pass
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        if self.filler is not None:
+            self.filler.unlink()
