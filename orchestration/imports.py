@@ -124,7 +124,8 @@ def import_responses(
             stored.unlink()
             raise
     gained = after.raters.height - before.raters.height, after.plan.height - before.plan.height
-    return Imported(stored, entry, *gained, notes=table.notes)
+    idle = f"no study asks {dataset!r}; name it in one, with the engine recorded, to have it scored"
+    return Imported(stored, entry, *gained, notes=table.notes if gained[1] else (*table.notes, idle))
 
 
 @contextmanager

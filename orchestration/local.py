@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from dagster._core.execution.plan.objects import StepFailureData
 
 from orchestration.build import ask_definitions, build_definitions
 from orchestration.dbt import prepared_manifest
-from orchestration.house import House, load_catalogue, raters_by_model
+from orchestration.house import House, Progress, load_catalogue, raters_by_model
+from orchestration.interrupts import noticed_stops
+from orchestration.locks import REFRESH
 from orchestration.partitions import sync_partitions
 from orchestration.requests import ASK_JOB, REFRESH_JOB, ask_configuration
 from orchestration.runs import clear_killed_runs, own_tags
@@ -47,7 +49,7 @@ class LocalRun:
     """What one run did."""
 
     n_asked: int
-    """Requests asked."""
+    """Requests that this run asked; what another run has asked meanwhile is not among them."""
     failures: tuple[str, ...]
     """One line per model or step that failed."""
     warnings: tuple[str, ...]
@@ -113,6 +115,22 @@ def _execute(
     )
 
 
+class _Counted:
+    """Passes progress on, and counts the requests that were asked."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._done = progress, dict[str, int]()
+        self.n_asked = 0
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if what != REFRESH:
+            before = self._done.get(what, 0)
+            # a model that is asked once more begins at its first request again
+            self.n_asked += done - before if done >= before else done
+            self._done[what] = done
+        self._progress(what, done, total)
+
+
 def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
     """Ask what is to be asked, model by model, then refresh.
 
@@ -124,14 +142,22 @@ def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
         Installation, and what the run is about.
     requests
         What is to be asked (:func:`orchestration.house.requests_to_ask`).
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the process was told to stop; what had been answered by then is kept.
     """
     settings, started, seconds, failures = house.settings, time.monotonic(), {}, []
+    counted = _Counted(house.progress)
+    house = replace(house, progress=counted)
     prepare_dagster_home(settings)
     catalogue = load_catalogue(settings)
     with (
         DagsterInstance.get() as instance,
         _output_to(settings.home / "logs" / "run.log"),
         ThreadPoolExecutor(max_workers=1) as beside,
+        noticed_stops() as is_told_to_stop,
     ):
         # dbt reads its project in a process of its own while raters are asked
         manifest = beside.submit(prepared_manifest, settings)
@@ -144,8 +170,12 @@ def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
             done = _execute(asking, ASK_JOB, instance, ask_configuration(rater_ids))
             failures += _failure_lines(done)
             seconds[f"ask {model}"] = time.monotonic() - started
+            if is_told_to_stop():
+                raise KeyboardInterrupt
         started = time.monotonic()
         done = _execute(build_definitions(house, manifest.result()), REFRESH_JOB, instance, {})
         failures += _failure_lines(done)
         seconds["refresh"] = time.monotonic() - started
-    return LocalRun(requests.height, tuple(failures), tuple(_warnings(done)), seconds)
+        if is_told_to_stop() and not done.success:
+            raise KeyboardInterrupt
+    return LocalRun(counted.n_asked, tuple(failures), tuple(_warnings(done)), seconds)

@@ -11,6 +11,7 @@ from inference.rows import LoadRow, frame_of
 from inference.sources import BankFrames, label_rows
 from orchestration import freshness, generations, intake
 from orchestration.house import House, load_catalogue, requests_to_ask
+from orchestration.locks import REFRESH
 from orchestration.warehouse import connect
 
 LAYERS = ("raw", *generations.LAYERS, "published")
@@ -49,7 +50,7 @@ def record_layer(house: House, layer: str) -> None:
 
 def tell(house: House, layer: str) -> None:
     """Tell whoever watches that a layer stands."""
-    house.progress("refresh", LAYERS.index(layer) + 1, len(LAYERS))
+    house.progress(REFRESH, LAYERS.index(layer) + 1, len(LAYERS))
 
 
 def _bank_tables(bank: BankFrames) -> dict[str, pl.DataFrame]:

@@ -146,6 +146,8 @@ def _rater_columns(table: TextTable, id_column: str) -> list[str]:
         return named
     if len(others) == 1:
         return others
+    if not others:
+        raise SourceError(f"{table.path}: only the id column {id_column!r}; a column per rater is needed beside it")
     raise SourceError(
         f"{table.path}: which columns are raters? None is named 'model|condition'; there are {some(others)}; "
         "name each of them (--rater-column)"

@@ -55,7 +55,7 @@ def import_responses(
         is_blank_empty=blank_is_empty,
         log_fields=LogFields(item_field, model, condition),
     )
-    gained = f"{show.count(imported.n_raters, 'rater')} with {show.count(imported.n_requests, 'response')}"
+    gained = f"{show.count(imported.n_raters, 'rater')} with {show.count(imported.n_requests, 'request')}"
     show.say(f"registered: {gained}, in {imported.entry}")
     show.say(f"copy of the file: {imported.file}")
     for note in imported.notes:

@@ -39,7 +39,7 @@ def _unavailable(registry: Registry) -> None:
 
 def after_run(settings: Settings, registry: Registry, done: "LocalRun", seconds: float) -> None:
     """Print what a run asked, landed, parsed and found, and what failed."""
-    show.say(f"asked {done.n_asked:,} requests in {seconds:.1f} s")
+    show.say(f"asked {done.n_asked:,} requests; the whole run took {seconds:.1f} s")
     show.steps(done.seconds)
     _unavailable(registry)
     show.failures(done.failures)

@@ -43,7 +43,11 @@ def run(
         requests = requests_to_ask(house)  # bad input is refused here, before Dagster is loaded
         from orchestration.local import run_local
 
-        done = run_local(house, requests)
+        try:
+            done = run_local(house, requests)
+        except KeyboardInterrupt:
+            sys.stderr.write("stopped; what was answered is kept, and the next thetahouse run goes on from there\n")
+            sys.exit(130)
     summary.after_run(settings, registry, done, watch.seconds)
     sys.exit(1 if done.failures else 0)
 

@@ -96,7 +96,7 @@ def test_the_command_takes_a_log_of_lm_evaluation_harness(
     (log,) = LOGS.glob("samples_grade_demo_*.jsonl")
     done = command(log, "--dataset", "tiny_labels", "--name", "harness", "--item-field", "doc.answer_id")
     assert done.exit_code == 0, done.output
-    assert "registered: 1 rater with 11 responses, in " in done.stdout
+    assert "registered: 1 rater with 11 requests, in " in done.stdout
     assert "note: 3 responses of later epochs or repeats were not taken" in done.stdout
 
 
@@ -109,7 +109,7 @@ def test_the_command_takes_a_long_file_and_refuses_half_a_description(
     assert "needs one --rater-column" in " ".join(refused.output.split())
     assert "no column 'wo'" in str(command(*start, "--rater-column", "wo").exception)
     done = command(*start, "--rater-column", "who")
-    assert "2 raters with 16 responses" in done.stdout
+    assert "2 raters with 16 requests" in done.stdout
 
 
 def test_names_given_stand_for_those_of_the_log(settings: Settings, items_of_the_logs: None) -> None:

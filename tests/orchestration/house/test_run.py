@@ -146,7 +146,7 @@ def test_changes_ask_only_what_they_must(tmp_path: Path) -> None:
     predictions.write_text("\ufeffid;mine|v1\r\n" + "".join(f'"{item}";right\r\n' for item in ITEMS), encoding="utf-8")
     taken = cli("import-responses", str(predictions), "--dataset", "tiny_labels")
     assert taken.returncode == 0, taken.stderr
-    assert "registered: 1 rater with 8 responses" in taken.stdout
+    assert "registered: 1 rater with 8 requests" in taken.stdout
     assert "asked 8 requests" in cli("run").stdout
     assert analyst(tmp_path, "select count(*) from marts.leaderboard where rater_id = 'mine|v1'") == [(1,)]
 
