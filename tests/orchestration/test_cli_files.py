@@ -69,7 +69,9 @@ def test_every_command_explains_itself(name: str) -> None:
     assert "Usage:" in done.output
 
 
-def test_the_shell_completes_commands(tmp_path: Path) -> None:
+def test_the_shell_completes_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # the shell is found among the parents of the process, which a test run need not have
+    monkeypatch.setattr("shellingham.detect_shell", lambda *_, **__: ("bash", "/bin/bash"))
     script = CliRunner().invoke(app, ["--show-completion", "bash"], prog_name="thetahouse")
     assert script.exit_code == 0, script.output
     assert "_THETAHOUSE_COMPLETE=complete_bash" in script.output
