@@ -1,6 +1,7 @@
 """The whole way through the command line: run, run again, look, import, correct, force."""
 
 import json
+from collections import defaultdict
 from pathlib import Path
 
 import duckdb
@@ -180,9 +181,9 @@ def test_the_control_room_loads_with_layers_as_groups(cli: Cli, place: Path, mon
     graph = definitions.resolve_asset_graph()
     groups = {key.path[0]: graph.get(key).group_name for key in graph.executable_asset_keys}
     assert groups == {name: name for name in LAYERS}
-    upstream = {
-        key.path[0]: {parent.path[0] for parent in graph.get(key).parent_keys} for key in graph.get_all_asset_keys()
-    }
+    upstream: dict[str, set[str]] = defaultdict(set)
+    for key in graph.get_all_asset_keys():
+        upstream[key.path[0]] |= {parent.path[0] for parent in graph.get(key).parent_keys}
     assert upstream["published"] == {"core", "psychometrics", "marts", "published"}
     assert upstream["psychometrics"] == {"core"}
     assert upstream["pictures"] == {"published"}
