@@ -62,7 +62,11 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class PersonRow:
-    """One person, in input order: number of answers, sum of scores, ability with its standard error."""
+    """One person, in input order: number of answers, sum of scores, ability with its standard error.
+
+    The testlet model has its ability twice: ``theta`` at testlet effect 0, on the scale of the difficulties, and
+    ``theta_marginal`` with testlet effects averaged out; for other models the latter is NaN.
+    """
 
     id: str
     n: int
@@ -70,6 +74,8 @@ class PersonRow:
     theta: float
     theta_se: float
     reason: str
+    theta_marginal: float = float("nan")
+    theta_marginal_se: float = float("nan")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 Holds the translation only. No estimation belongs here, and what a report is stands in `fit_report`.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from analytics.ctt.items import ItemStatistics
@@ -12,6 +14,7 @@ from analytics.irt.fit_result import IrtFit
 from analytics.irt.responses import FloatArray, Responses
 from analytics.irt.testlet_marginal import TestletMarginalFit
 from analytics.irt.testlet_result import TestletFit
+from analytics.irt.testlet_scale import marginal_factor
 from analytics.literals import MissingPolicy
 
 NAN = float("nan")
@@ -63,7 +66,7 @@ def report_testlet(fit: TestletFit, data: Responses, missing: MissingPolicy) -> 
         sd_theta=fit.sd_theta,
         is_converged=fit.is_converged,
         message="converged" if fit.is_converged else "the search for the standard deviations did not end",
-        findings=(*fit.warnings, f"sd of testlet effects {fit.sd_u:.4g}, of difficulties {fit.sd_b:.4g}"),
+        findings=(*fit.warnings, f"sd of difficulties {fit.sd_b:.4g}", _scales(fit)),
     )
     n, facility = _facility(data)
     items = tuple(
@@ -73,8 +76,7 @@ def report_testlet(fit: TestletFit, data: Responses, missing: MissingPolicy) -> 
         )
         for j, label in enumerate(data.item_ids)
     )  # fmt: skip
-    reasons = tuple("" if np.isfinite(value) else "no response" for value in fit.theta)
-    return FitReport(summary, items, _persons(data, fit.theta, fit.theta_se, reasons))
+    return FitReport(summary, items, _persons_of_testlets(data, fit))
 
 
 def report_testlet_marginal(fit: TestletMarginalFit, data: Responses, missing: MissingPolicy) -> FitReport:
@@ -93,15 +95,19 @@ def report_testlet_marginal(fit: TestletMarginalFit, data: Responses, missing: M
         sd_theta=fit.sd_theta,
         is_converged=fit.is_converged,
         message="converged" if fit.is_converged else f"largest gradient {fit.gradient_norm:.2g}",
-        findings=(f"sd of testlet effects {fit.sd_u:.4g}",),
+        findings=(_scales(fit),),
     )
     n, facility = _facility(data)
     items = tuple(
         ItemRow(label, n[j], facility[j], NAN, NAN, 1.0, NAN, *_place(fit, j), (), (), 0.0, NAN, _why(fit, j))
         for j, label in enumerate(data.item_ids)
     )
-    reasons = tuple("" if np.isfinite(value) else "no response" for value in fit.theta)
-    return FitReport(summary, items, _persons(data, fit.theta, fit.theta_se, reasons))
+    return FitReport(summary, items, _persons_of_testlets(data, fit))
+
+
+def _scales(fit: TestletFit | TestletMarginalFit) -> str:
+    factor = marginal_factor(fit.sd_u)
+    return f"sd of testlet effects {fit.sd_u:.4g}; with them averaged out theta and b are {factor:.4g} of theirs here"
 
 
 def _place(fit: TestletMarginalFit, j: int) -> tuple[float, float]:
@@ -210,3 +216,11 @@ def _persons(
     score = np.bincount(rows, weights=values, minlength=data.n_persons)
     numbers = (data.answered.tolist(), score.tolist(), theta.tolist(), theta_se.tolist())
     return tuple(PersonRow(*column) for column in zip(data.person_ids, *numbers, reason, strict=True))
+
+
+def _persons_of_testlets(data: Responses, fit: TestletFit | TestletMarginalFit) -> tuple[PersonRow, ...]:
+    """Return the rows of the persons, their abilities on both scales."""
+    reasons = tuple("" if np.isfinite(value) else "no response" for value in fit.theta)
+    rows = _persons(data, fit.theta, fit.theta_se, reasons)
+    marginal = zip(rows, fit.theta_marginal.tolist(), fit.theta_marginal_se.tolist(), strict=True)
+    return tuple(replace(row, theta_marginal=theta, theta_marginal_se=se) for row, theta, se in marginal)

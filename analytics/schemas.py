@@ -84,7 +84,9 @@ IRT_RATERS = Table(
     ("fit_id", "rater_id"),
     (
         _FIT_ID, _DATASET, _RATER, _MODEL, count("n_observed", "Observed responses"),
-        count("n_right", "Right responses"), number("theta", "Ability"), number("theta_se", "Standard error of theta"),
+        count("n_right", "Right responses"),
+        number("theta", "Ability at testlet effect 0, on the scale of b; divided by sqrt(1 + pi sd_u^2 / 8) marginal"),
+        number("theta_se", "Standard error of theta"),
         count("rank", "1 is the highest theta; ties share a rank"),
         number("infit", "Information-weighted mean square of the residuals; 1 or, with few raters, less is regular"),
         number("outfit", "Mean square of the standardised residuals; surprises on far-off items weigh most"),

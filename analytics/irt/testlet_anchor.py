@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analytics.irt.testlet_scale import averaging_slope
 from analytics.matrix import FloatArray, IntArray
 
 _MAX_ITERATIONS = 200
@@ -61,7 +62,7 @@ def score_anchored(
         Standard deviations of the calibration.
     b_se
         Standard errors of the difficulties. When given, responses are averaged over N(b, b_se^2), see
-        `averaging_slope`. Without it an imprecise calibration would promise a steeper fall with difficulty than any
+        `testlet_scale`. Without it an imprecise calibration would promise a steeper fall with difficulty than any
         rater can show.
 
     Returns
@@ -83,14 +84,6 @@ def score_anchored(
         )
     logit = slope * (theta[:, None] + u[:, item_testlet] - b)
     return AnchoredScores(theta, se, u, 1.0 / (1.0 + np.exp(-logit)), converged)
-
-
-def averaging_slope(b_se: FloatArray) -> FloatArray:
-    """Return the factor by which logits shrink when averaged over N(b, b_se^2), shape (n_items,).
-
-    1 / sqrt(1 + pi b_se^2 / 8), the usual approximation of a logistic-normal mean (MacKay 1992); 1 where b_se is NaN.
-    """
-    return np.asarray(1.0 / np.sqrt(1.0 + np.pi * np.nan_to_num(b_se) ** 2 / 8.0))
 
 
 def _score_one(

@@ -20,6 +20,7 @@ from analytics.irt.testlet_facet_search import (
 )
 from analytics.irt.testlet_facet_system import FacetScales
 from analytics.irt.testlet_result import SMALLEST_SD, Variances
+from analytics.irt.testlet_scale import marginal_factor
 from analytics.literals import check_option
 from analytics.matrix import FloatArray, IntArray
 
@@ -75,6 +76,16 @@ class FacetFit:
     is_converged: bool
     n_models: int
     identification: str
+
+    @property
+    def theta_marginal(self) -> FloatArray:
+        """Ability on the marginal scale (`testlet_scale`), u and v averaged out, shape (n_raters,)."""
+        return self.theta * marginal_factor(self.sd_u, self.sd_v)
+
+    @property
+    def theta_marginal_se(self) -> FloatArray:
+        """Standard error of `theta_marginal` given the standard deviations of the effects, shape (n_raters,)."""
+        return self.theta_se * marginal_factor(self.sd_u, self.sd_v)
 
 
 def fit_testlet_facet(

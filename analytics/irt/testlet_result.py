@@ -14,6 +14,7 @@ from analytics.irt.testlet_laplace import Information
 from analytics.irt.testlet_mode import Mode
 from analytics.irt.testlet_pack import Cells
 from analytics.irt.testlet_point import Scales
+from analytics.irt.testlet_scale import marginal_factor
 from analytics.literals import check_option
 from analytics.matrix import FloatArray
 
@@ -86,7 +87,8 @@ class TestletFit:
     Attributes
     ----------
     theta, theta_se
-        Ability and standard error, shape (n_raters,); NaN for a rater without responses.
+        Ability and standard error, shape (n_raters,), of a rater at testlet effect 0 (the conditional scale, which is
+        that of b too); NaN for a rater without responses.
     b, b_se
         Difficulty and standard error, shape (n_items,); NaN for an item without responses.
     u, u_se
@@ -135,6 +137,16 @@ class TestletFit:
     method: str
     identification: str
     warnings: tuple[str, ...]
+
+    @property
+    def theta_marginal(self) -> FloatArray:
+        """Ability on the marginal scale, testlet effects averaged out (`testlet_scale`), shape (n_raters,)."""
+        return self.theta * marginal_factor(self.sd_u)
+
+    @property
+    def theta_marginal_se(self) -> FloatArray:
+        """Standard error of `theta_marginal` given the standard deviation of the effects, shape (n_raters,)."""
+        return self.theta_se * marginal_factor(self.sd_u)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.irt.testlet_anchor import averaging_slope
+from analytics.irt.testlet_scale import averaging_slope
 from analytics.matrix import FloatArray, IntArray
 
 _MAX_ITERATIONS, _TOLERANCE, _LARGEST_STEP, _LARGEST_SLOPE = 200, 1e-9, 1.0, 20.0
@@ -58,7 +58,7 @@ def estimate_slopes(
     sd_theta, sd_u
         Standard deviations of the calibration.
     b_se
-        Standard errors of b. When given, responses are averaged over them by `testlet_anchor.averaging_slope`;
+        Standard errors of b. When given, responses are averaged over them by `testlet_scale.averaging_slope`;
         without that, an imprecise calibration flattens every slope.
     """
     shrink = np.ones(b.size) if b_se is None else averaging_slope(b_se)

@@ -11,6 +11,7 @@ from analytics.irt.facets import ratings_from_labels
 from analytics.irt.logistic import fit_logistic
 from analytics.irt.reading import responses_from_matrix
 from analytics.irt.testlet_result import TestletOptions as Options
+from analytics.irt.testlet_scale import marginal_factor
 from analytics.tables import FitOptions, fit_dataset
 
 
@@ -85,6 +86,19 @@ def test_the_marginal_log_likelihood_is_there_where_abilities_are_integrated_out
             responses_from_matrix(some_responses(rng), weights=[2.0] * 120), model="testlet",
             method="gauss_hermite", testlets=testlets,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["laplace", "gauss_hermite"])
+def test_persons_of_a_testlet_fit_have_their_ability_on_both_scales(method, rng: np.random.Generator) -> None:
+    data, testlets = responses_from_matrix(some_responses(rng)), ["s", "s", "s", "t", "t", "t"]
+    report = fit_matrix(data, model="testlet", method=method, testlets=testlets)
+    note = next(finding for finding in report.fit.findings if "averaged out" in finding)
+    factor = marginal_factor(float(note.split()[4].rstrip(";")))
+    for row in report.persons:
+        assert row.theta_marginal == pytest.approx(factor * row.theta, rel=1e-3)
+        assert row.theta_marginal_se == pytest.approx(factor * row.theta_se, rel=1e-3)
+    rasch = fit_matrix(data, model="rasch").to_dict()["persons"][0]
+    assert rasch["theta_marginal"] is None  # there is one scale only
 
 
 def test_missing_policy_and_method_are_named_and_change_the_fit(rng: np.random.Generator) -> None:
