@@ -147,13 +147,15 @@ def main() -> None:
     ask.add_argument("--replicates", type=int, default=200)
     ask.add_argument("--raters", type=int, nargs="+", default=RATERS, choices=RATERS)
     ask.add_argument("--items", type=int, nargs="+", default=ITEMS, choices=ITEMS)
+    ask.add_argument("--sd-b", type=float, nargs="+", default=SD_B, choices=SD_B)
+    ask.add_argument("--sd-u", type=float, nargs="+", default=SD_U, choices=SD_U)
     ask.add_argument("--facet", nargs="+", default=("no", "yes"), choices=("no", "yes"))
     ask.add_argument("--dependent", action="store_true", help="only the table of 3 models x 7 raters")
     asked = ask.parse_args()
     if asked.dependent:
         dependent(asked.replicates)
         return
-    cells = itertools.product(asked.facet, asked.items, asked.raters, SD_B, SD_U)
+    cells = itertools.product(asked.facet, asked.items, asked.raters, asked.sd_b, asked.sd_u)
     grid((Cell(n, j, sd_b, sd_u, f == "yes") for f, j, n, sd_b, sd_u in cells), asked.replicates)
 
 
