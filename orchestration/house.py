@@ -222,7 +222,7 @@ def _ask_model(
     def report(n: int) -> None:
         nonlocal done
         done += n
-        house.progress(model.name, done, total)
+        house.progress(f"ask {model.name}", done, total)
 
     journal = Journal(house.settings.landing)
     cache = house.settings.cache

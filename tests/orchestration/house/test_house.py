@@ -1,12 +1,14 @@
 """What follows from a change of the registry: what is asked, and what is not."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from inference.planning import RaterConflictError
 from orchestration.house import House, UnknownNameError, check_names, read_registry, requests_to_ask
-from orchestration.locks import LockHeldError, hold_raters
+from orchestration.local import _Counted
+from orchestration.locks import REFRESH, LockHeldError, hold_raters
 from orchestration.refresh import open_refresh
 from orchestration.settings import Settings, load_settings
 from tests.orchestration.house.tiny import ITEMS, ask_all, edit, raw
@@ -20,6 +22,13 @@ def test_everything_is_asked_once(house: House) -> None:
     ]
     assert requests_to_ask(house).is_empty()
     assert ask_all(house) == []
+
+
+def test_a_model_that_is_called_refresh_is_not_taken_for_the_refresh(house: House, registry: Path) -> None:
+    edit(registry / "recorded/old.yml", "old_grades:", f"{REFRESH}:")
+    counted = _Counted(house.progress)
+    ask_all(replace(house, progress=counted))
+    assert counted.n_asked == 4 * len(ITEMS)
 
 
 def test_one_more_rater_is_asked_alone(house: House, registry: Path) -> None:
