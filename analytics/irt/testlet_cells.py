@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.irt.testlet_pack import Cells
+from analytics.irt.vector_math import FAST, larger, vector_exp
 from analytics.matrix import FloatArray, IntArray
 
-# Without nnan and ninf: a compiler told that there are no NaN or infinities may fold a check for them away.
-FAST = {"reassoc", "contract", "arcp", "nsz"}
-# error_model="numpy" as well: the check for division by zero would keep the inner loop from being vectorised.
+# error_model="numpy": the check for division by zero would keep the inner loop from being vectorised.
 _PARALLEL_CELLS = 2_000_000  # below this, starting threads costs more than it saves
-_LOG_EVERY = 8  # (1 + exp(2 * 35)) ** 8 is e ** 560: far from overflow at the clipped logits
+_CHUNKS = 32  # sums over testlets are taken chunk by chunk, so that they do not depend on the number of threads
 _LARGEST_LOGIT = 35.0
+_LARGEST_LOG = 600.0  # one factor more is e ** 671 at most: no overflow at the clipped logits
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +62,22 @@ def cell_sums(cells: Cells, b: FloatArray, s: FloatArray) -> CellSums:
 def log_likelihood(cells: Cells, b: FloatArray, s: FloatArray) -> float:
     """Weighted log-likelihood of the observed cells at `b` (packed order) and `s` (n_testlets, n_raters)."""
     clipped_b, abilities = np.clip(b, -_LARGEST_LOGIT, _LARGEST_LOGIT), np.ascontiguousarray(s)
-    exp_minus_b, per_testlet = np.exp(-clipped_b), np.zeros(cells.n_testlets)
+    exp_minus_b, edges = np.exp(-clipped_b), chunk_edges(cells)
+    parts = np.zeros(edges.size - 1)
 
     def run(first: int, last: int) -> None:
         _log_likelihoods(
-            first, last, cells.starts, exp_minus_b, abilities, cells.observed, cells.weight, cells.right_rt, per_testlet
-        )
+            first, last, edges, cells.starts, exp_minus_b, abilities, cells.observed, cells.weight, cells.right_rt,
+            parts,
+        )  # fmt: skip
 
-    over_testlets(run, cells.n_testlets, b.size * s.shape[1])
-    return float(np.sum(per_testlet) - np.sum(cells.right_item * clipped_b))
+    over_testlets(run, parts.size, b.size * s.shape[1])
+    return float(np.sum(parts) - np.sum(cells.right_item * clipped_b))
+
+
+def chunk_edges(cells: Cells) -> IntArray:
+    """Return the first testlet of each chunk, and the end."""
+    return np.linspace(0, cells.n_testlets, min(_CHUNKS, cells.n_testlets) + 1).astype(np.int64)
 
 
 def over_testlets(run: Callable[[int, int], None], n_testlets: int, n_cells: int) -> None:
@@ -100,27 +107,21 @@ def _sum_cells(
 ) -> None:
     has_missing = observed.shape[0] > 0
     n_raters = exp_minus_s.shape[1]
+    mask = np.ones(n_raters)
     for t in range(first, last):
         exp_t, sum_p, sum_w = exp_minus_s[t], expected_rt[t], info_rt[t]
         for j in range(starts[t], starts[t + 1]):
             e, item_p, item_w = exp_b[j], 0.0, 0.0
             if has_missing:
-                row = observed[j]
                 for i in range(n_raters):
-                    p = row[i] / (1.0 + e * exp_t[i])  # 0 where missing, and so is p(1 - p)
-                    w = p * (1.0 - p)
-                    sum_p[i] += p
-                    sum_w[i] += w
-                    item_p += weight[i] * p
-                    item_w += weight[i] * w
-            else:
-                for i in range(n_raters):
-                    p = 1.0 / (1.0 + e * exp_t[i])
-                    w = p * (1.0 - p)
-                    sum_p[i] += p
-                    sum_w[i] += w
-                    item_p += weight[i] * p
-                    item_w += weight[i] * w
+                    mask[i] = observed[j, i]
+            for i in range(n_raters):
+                p = mask[i] / (1.0 + e * exp_t[i])  # 0 where missing, and so is p(1 - p)
+                w = p * (1.0 - p)
+                sum_p[i] += p
+                sum_w[i] += w
+                item_p += weight[i] * p
+                item_w += weight[i] * w
             expected_item[j] = item_p
             info_item[j] = item_w
 
@@ -129,6 +130,7 @@ def _sum_cells(
 def _log_likelihoods(
     first: int,
     last: int,
+    edges: IntArray,
     starts: IntArray,
     exp_minus_b: FloatArray,
     s: FloatArray,
@@ -137,30 +139,34 @@ def _log_likelihoods(
     right_rt: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Write each testlet's weighted sum over raters of (right answers times s) less the logs of 1 + exp(s - b)."""
+    """Write each chunk's weighted sum over raters of (right answers times s) less the logs of 1 + exp(s - b).
+
+    The logs of a rater are taken of products, as long as no product can overflow.
+    """
     has_missing = observed.shape[0] > 0
     n_raters = s.shape[1]
-    product, exp_s, total = np.ones(n_raters), np.empty(n_raters), np.empty(n_raters)
-    for t in range(first, last):
-        for i in range(n_raters):
-            clipped = min(max(s[t, i], -_LARGEST_LOGIT), _LARGEST_LOGIT)
-            exp_s[i] = np.exp(clipped)
-            total[i] = right_rt[t, i] * clipped
-        since_log = 0
-        for j in range(starts[t], starts[t + 1]):
-            e = exp_minus_b[j]
-            if has_missing:
-                row = observed[j]
+    product, exp_s, mask = np.empty(n_raters), np.empty(n_raters), np.ones(n_raters)
+    for chunk in range(first, last):
+        total, bound, j_end = 0.0, 0.0, starts[edges[chunk + 1]]
+        product[:] = 1.0
+        for t in range(edges[chunk], edges[chunk + 1]):
+            largest = 0.0
+            for i in range(n_raters):
+                clipped = min(max(s[t, i], -_LARGEST_LOGIT), _LARGEST_LOGIT)
+                exp_s[i] = vector_exp(clipped)
+                total += weight[i] * right_rt[t, i] * clipped
+                largest = larger(largest, exp_s[i])
+            for j in range(starts[t], starts[t + 1]):
+                e = exp_minus_b[j]
+                if has_missing:
+                    for i in range(n_raters):
+                        mask[i] = observed[j, i]
                 for i in range(n_raters):
-                    product[i] *= 1.0 + row[i] * e * exp_s[i]
-            else:
-                for i in range(n_raters):
-                    product[i] *= 1.0 + e * exp_s[i]
-            since_log += 1
-            if since_log == _LOG_EVERY or j == starts[t + 1] - 1:
-                for i in range(n_raters):
-                    total[i] -= np.log(product[i])
-                    product[i] = 1.0
-                since_log = 0
-        for i in range(n_raters):
-            out[t] += weight[i] * total[i]
+                    product[i] *= 1.0 + mask[i] * e * exp_s[i]
+                bound += np.log(1.0 + e * largest)
+                if bound > _LARGEST_LOG or j == j_end - 1:
+                    for i in range(n_raters):
+                        total -= weight[i] * np.log(product[i])
+                        product[i] = 1.0
+                    bound = 0.0
+        out[chunk] = total

@@ -3,20 +3,20 @@
 Holds the passes on numba. Does not hold what a pass takes and gives (`testlet_passes`), the same passes on torch
 (`testlet_torch`), or the sums at a point that other modules need (`testlet_cells`). With s = theta + u, a cell is
 p = 1 / (1 + exp(b) exp(-s)): the exponentials are taken per item and per rater x testlet, never per cell, and all that
-a testlet needs is done while its rows are in the cache.
+a testlet needs is done while its rows are in the cache. What goes to memory and back is what costs, so exp(-s) is made
+anew in each pass, and what a Newton step of u needs is kept in float32: a step need not be exact, only its end.
 """
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.irt.testlet_cells import FAST, over_testlets
+from analytics.irt.testlet_cells import chunk_edges, over_testlets
 from analytics.irt.testlet_pack import Cells
 from analytics.irt.testlet_passes import ItemSums, RaterSums, Shift
 from analytics.irt.testlet_point import LARGEST_STEP, Point, Scales
+from analytics.irt.vector_math import FAST, larger, vector_exp
 from analytics.matrix import FloatArray, IntArray
-
-_CHUNKS = 32  # sums over testlets are taken chunk by chunk, so that they do not depend on the number of threads
 
 
 class NumbaPasses:
@@ -25,9 +25,8 @@ class NumbaPasses:
     def __init__(self, cells: Cells, scales: Scales, start: Point) -> None:
         self._cells, self._scales = cells, scales
         self._u = start.u.copy() if scales.u > 0 and start.u.any() else np.zeros(start.u.shape)
-        self._odds, self._info, self._pull = (np.empty(start.u.shape) for _ in range(3))
-        self._is_new = True
-        self._edges = np.linspace(0, cells.n_testlets, min(_CHUNKS, cells.n_testlets) + 1).astype(np.int64)
+        self._info, self._pull = (np.empty(start.u.shape, dtype=np.float32) for _ in range(2))
+        self._edges = chunk_edges(cells)
         self._seen = (cells.n_rt > 0).view(np.uint8) if cells.observed.size else np.empty((0, 0), dtype=np.uint8)
 
     @property
@@ -43,13 +42,12 @@ class NumbaPasses:
 
         def run(first: int, last: int) -> None:
             _towards_raters(
-                first, last, self._edges, cells.starts, odds_b, shift.testlet, shift.theta, self._is_new, theta,
-                scales.u**2, scales.u_precision, cells.observed, self._seen, cells.weight, cells.right_rt, self._u,
-                self._odds, self._info, self._pull, expected, partial, largest,
+                first, last, self._edges, cells.starts, odds_b, shift.testlet, shift.theta, theta, scales.u**2,
+                scales.u_precision, cells.observed, self._seen, cells.weight, cells.right_rt, self._u, self._info,
+                self._pull, expected, partial, largest,
             )  # fmt: skip
 
         over_testlets(run, n_chunks, b.size * theta.size)
-        self._is_new = False
         residual, information, correction = partial.sum(axis=0)
         return RaterSums(residual, information, correction, expected, float(largest.max()))
 
@@ -62,7 +60,7 @@ class NumbaPasses:
         def run(first: int, last: int) -> None:
             _towards_items(
                 first, last, cells.starts, odds_b, d_theta, theta, self._scales.u**2, cells.observed, cells.weight,
-                self._u, self._odds, self._info, self._pull, expected, info, sum_u,
+                self._u, self._info, self._pull, expected, info, sum_u,
             )  # fmt: skip
 
         over_testlets(run, cells.n_testlets, b.size * theta.size)
@@ -78,7 +76,6 @@ def _towards_raters(
     odds_b: FloatArray,
     c: FloatArray,
     d: float,
-    is_new: bool,
     theta: FloatArray,
     u_variance: float,
     u_precision: float,
@@ -87,43 +84,37 @@ def _towards_raters(
     weight: FloatArray,
     right_rt: FloatArray,
     u: FloatArray,
-    odds: FloatArray,
-    info: FloatArray,
-    pull: FloatArray,
+    info: NDArray[np.float32],
+    pull: NDArray[np.float32],
     expected_item: FloatArray,
     partial: FloatArray,
     largest: FloatArray,
 ) -> None:
     has_missing = observed.shape[0] > 0
     n_raters = u.shape[1]
-    sum_p, sum_w = np.empty(n_raters), np.empty(n_raters)
+    x, sum_p, sum_w, mask = np.empty(n_raters), np.empty(n_raters), np.empty(n_raters), np.ones(n_raters)
     for chunk in range(first, last):
         residual, information, correction = partial[chunk, 0], partial[chunk, 1], partial[chunk, 2]
         for t in range(edges[chunk], edges[chunk + 1]):
-            x, own_u, factor, move = odds[t], u[t], np.exp(-c[t]), c[t] - d
-            if is_new:
+            own_u, move = u[t], c[t] - d
+            if has_missing:
                 for i in range(n_raters):
-                    x[i] = np.exp(-(theta[i] + own_u[i]))
+                    mask[i] = seen_rt[t, i]
             for i in range(n_raters):
-                x[i] *= factor
-                own_u[i] += move * seen_rt[t, i] if has_missing else move
+                own_u[i] += move * mask[i]
+                x[i] = vector_exp(-(theta[i] + own_u[i]))
                 sum_p[i] = 0.0
                 sum_w[i] = 0.0
             for j in range(starts[t], starts[t + 1]):
                 e, item_p = odds_b[j], 0.0
                 if has_missing:
-                    row = observed[j]
                     for i in range(n_raters):
-                        p = row[i] / (1.0 + e * x[i])  # 0 where missing, and so is p(1 - p)
-                        sum_p[i] += p
-                        sum_w[i] += p * (1.0 - p)
-                        item_p += weight[i] * p
-                else:
-                    for i in range(n_raters):
-                        p = 1.0 / (1.0 + e * x[i])
-                        sum_p[i] += p
-                        sum_w[i] += p * (1.0 - p)
-                        item_p += weight[i] * p
+                        mask[i] = observed[j, i]
+                for i in range(n_raters):
+                    p = mask[i] / (1.0 + e * x[i])  # 0 where missing, and so is p(1 - p)
+                    sum_p[i] += p
+                    sum_w[i] += p * (1.0 - p)
+                    item_p += weight[i] * p
                 expected_item[j] = item_p
             worst = largest[chunk]
             for i in range(n_raters):
@@ -135,7 +126,7 @@ def _towards_raters(
                 residual[i] += r
                 information[i] += kept
                 correction[i] += kept * u_variance * g
-                worst = max(worst, abs(g))
+                worst = larger(worst, abs(g))
             largest[chunk] = worst
 
 
@@ -151,37 +142,32 @@ def _towards_items(
     observed: NDArray[np.uint8],
     weight: FloatArray,
     u: FloatArray,
-    odds: FloatArray,
-    info: FloatArray,
-    pull: FloatArray,
+    info: NDArray[np.float32],
+    pull: NDArray[np.float32],
     expected_item: FloatArray,
     info_item: FloatArray,
     sum_u: FloatArray,
 ) -> None:
     has_missing = observed.shape[0] > 0
     n_raters = u.shape[1]
+    x, mask = np.empty(n_raters), np.ones(n_raters)
     for t in range(first, last):
-        x, own_u, total = odds[t], u[t], 0.0
+        own_u, total = u[t], 0.0
         for i in range(n_raters):
             spread = u_variance / (1.0 + u_variance * info[t, i])
             step = -spread * (pull[t, i] + info[t, i] * d_theta[i])
             own_u[i] += min(max(step, -LARGEST_STEP), LARGEST_STEP)
             total += weight[i] * own_u[i]  # an effect without data is 0
-        for i in range(n_raters):
-            x[i] = np.exp(-(theta[i] + own_u[i]))
+            x[i] = vector_exp(-(theta[i] + own_u[i]))
         sum_u[t] = total
         for j in range(starts[t], starts[t + 1]):
             e, item_p, item_w = odds_b[j], 0.0, 0.0
             if has_missing:
-                row = observed[j]
                 for i in range(n_raters):
-                    p = row[i] / (1.0 + e * x[i])
-                    item_p += weight[i] * p
-                    item_w += weight[i] * p * (1.0 - p)
-            else:
-                for i in range(n_raters):
-                    p = 1.0 / (1.0 + e * x[i])
-                    item_p += weight[i] * p
-                    item_w += weight[i] * p * (1.0 - p)
+                    mask[i] = observed[j, i]
+            for i in range(n_raters):
+                p = mask[i] / (1.0 + e * x[i])
+                item_p += weight[i] * p
+                item_w += weight[i] * p * (1.0 - p)
             expected_item[j] = item_p
             info_item[j] = item_w

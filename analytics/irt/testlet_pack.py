@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from analytics.matrix import FloatArray, IntArray
 
-_RATERS_AT_ONCE = 16  # their sums for one testlet are two cache lines, written together
+_RATERS_AT_ONCE = 16  # their sums for one testlet are two cache lines, written together; and a byte holds 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,7 @@ class Cells:
         return self.starts.size - 1
 
 
-def pack_cells(
-    responses: NDArray[np.generic], item_testlet: IntArray, n_testlets: int, weight: FloatArray
-) -> Cells:
+def pack_cells(responses: NDArray[np.generic], item_testlet: IntArray, n_testlets: int, weight: FloatArray) -> Cells:
     """Pack a matrix of 0, 1 and NaN, whatever its memory order and number type.
 
     Parameters
@@ -85,7 +83,8 @@ def pack_cells(
     weight = np.ascontiguousarray(weight, dtype=np.float64)
     n_raters, n_items = x.shape
     right_rt, right_item = np.empty((n_testlets, n_raters)), np.zeros(n_items)
-    if _sum_right(x, order, starts, weight, right_rt, right_item) == x.size:
+    _sum_right(x, order, starts, weight, right_rt, right_item)
+    if _is_complete(x):
         n_rt = np.broadcast_to(np.diff(starts).astype(np.float64)[:, None], (n_testlets, n_raters))
         n_item, weight_item = np.full(n_items, float(n_raters)), np.full(n_items, weight.sum())
         return Cells(
@@ -110,6 +109,13 @@ def pack_cells(
     )
 
 
+def _is_complete(x: NDArray[np.generic]) -> bool:
+    """Whether every cell is 0 or 1; an array without cells is."""
+    if x.dtype.itemsize == 1:
+        return x.size == 0 or int(x.view(np.uint8).max()) <= 1
+    return all(bool(np.all((row == 0) | (row == 1))) for row in x)
+
+
 @numba.njit(cache=True)
 def _sum_right(
     x: NDArray[np.generic],
@@ -118,27 +124,55 @@ def _sum_right(
     weight: FloatArray,
     right_rt: FloatArray,
     right_item: FloatArray,
-) -> int:
-    """Write both sums of right answers, without a branch on an answer; return the number of cells that are 0 or 1."""
+) -> None:
+    """Write both sums of right answers, without a branch on an answer."""
     n_raters, n_items = x.shape
-    block, n_known = np.empty((_RATERS_AT_ONCE, n_items), dtype=np.int8), 0
+    is_sorted, is_weighted = np.all(order == np.arange(n_items)), np.any(weight != 1.0)
+    block, together = np.empty((_RATERS_AT_ONCE, n_items), dtype=np.uint8), np.empty(n_items, dtype=np.uint8)
+    block_rt = np.empty((len(starts) - 1, _RATERS_AT_ONCE))  # of 16 raters: two cache lines a testlet
+    two, four, eight = np.zeros(n_items, np.uint8), np.zeros(n_items, np.uint8), np.zeros(n_items, np.uint8)
     for first in range(0, n_raters, _RATERS_AT_ONCE):
         size = min(_RATERS_AT_ONCE, n_raters - first)
+        together[:] = 0
         for a in range(size):
             line, row, own = x[first + a], block[a], weight[first + a]
+            if is_sorted:
+                for k in range(n_items):
+                    row[k] = line[k] == 1
+            else:
+                for k in range(n_items):
+                    row[k] = line[order[k]] == 1
             for k in range(n_items):
-                row[k] = line[order[k]] == 1
+                together[k] += row[k]
+            if is_weighted:
+                for k in range(n_items):
+                    right_item[k] += own * row[k]
+        if not is_weighted:
             for k in range(n_items):
-                right_item[k] += own * row[k]
-            for k in range(n_items):
-                n_known += (line[k] == 0) | (line[k] == 1)
-        for t in range(len(starts) - 1):
-            for a in range(size):
-                n_right = 0
-                for k in range(starts[t], starts[t + 1]):
-                    n_right += block[a, k]
-                right_rt[t, first + a] = n_right
-    return n_known
+                right_item[k] += together[k]
+        for a in range(size):
+            row = block[a]
+            for k in range(n_items - 1):  # sums of two, of four and of eight items from k on
+                two[k] = row[k] + row[k + 1]
+            for k in range(n_items - 3):
+                four[k] = two[k] + two[k + 2]
+            for k in range(n_items - 7):
+                eight[k] = four[k] + four[k + 4]
+            for t in range(len(starts) - 1):
+                n_right, k, last = 0, starts[t], starts[t + 1]
+                while k + 8 <= last:
+                    n_right += eight[k]
+                    k += 8
+                if k + 4 <= last:
+                    n_right += four[k]
+                    k += 4
+                if k + 2 <= last:
+                    n_right += two[k]
+                    k += 2
+                if k < last:
+                    n_right += row[k]
+                block_rt[t, a] = n_right
+        right_rt[:, first : first + size] = block_rt[:, :size]
 
 
 @numba.njit(cache=True)

@@ -12,6 +12,11 @@ from analytics.irt.testlet_passes import Passes, RaterSums, Shift
 from analytics.irt.testlet_point import LARGEST_STEP, Point, Scales
 from analytics.matrix import FloatArray, IntArray
 
+# Raters and items are solved in turns, so that each step undoes a little of the other: a step somewhat too long
+# (successive over-relaxation, which a convex objective bears) saves one sweep in six. The best is near
+# 2 / (1 + sqrt(1 - rate)) with the rate of plain turns, .04 to .17 on simulated data.
+_BEYOND = 1.04
+
 
 class Sweep:
     """A point that sweeps move.
@@ -58,7 +63,7 @@ class Sweep:
     def step(self) -> None:
         """Newton step of every rater, pass towards the items, Newton step of all items and their mean, shift."""
         information = self._scales.theta_precision + self._sums.information
-        d_theta = np.clip((self._sums.correction - self._g_theta) / information, -LARGEST_STEP, LARGEST_STEP)
+        d_theta = _limited((self._sums.correction - self._g_theta) / information)
         self._theta += d_theta
         sums, precision = self._passes.towards_items(self._theta, d_theta, self._b), self._scales.b_precision
         deviation = precision * (self._b - self._mean_b)
@@ -66,7 +71,7 @@ class Sweep:
         told = float(held @ sums.info)
         d_mean = float(deviation.sum() - held @ g_b) / told if told > 0 else 0.0
         d_mean = min(max(d_mean, -LARGEST_STEP), LARGEST_STEP)
-        self._b += np.clip((precision * d_mean - g_b) / (sums.info + precision), -LARGEST_STEP, LARGEST_STEP)
+        self._b += _limited((precision * d_mean - g_b) / (sums.info + precision))
         self._move(*self._best_shift(sums.sum_u))
 
     def _best_shift(self, sum_u: FloatArray) -> tuple[Shift, float]:
@@ -104,6 +109,10 @@ class Sweep:
         moved = self._b + np.repeat(shift.testlet, np.diff(self._cells.starts))
         self._b = np.where(self._seen_item > 0, moved, mean_b)
         self._mean_b, self._shift = mean_b, shift
+
+
+def _limited(step: FloatArray) -> FloatArray:
+    return np.clip(_BEYOND * step, -LARGEST_STEP, LARGEST_STEP)
 
 
 def _by_testlet(of_item: FloatArray, starts: IntArray) -> FloatArray:

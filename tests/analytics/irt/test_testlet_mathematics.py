@@ -33,6 +33,20 @@ def packed(responses, of_item, weight=None):
     return pack_cells(responses, of_item, of_item.max() + 1, np.ones(len(responses)) if weight is None else weight)
 
 
+@pytest.mark.parametrize("is_sorted", [True, False])
+@pytest.mark.parametrize("is_weighted", [True, False])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_packed_sums_are_those_of_the_table(rng, is_sorted, is_weighted, dtype) -> None:
+    of_item = np.repeat(np.arange(18), np.arange(18))  # testlets of 0 to 17 items
+    of_item = of_item if is_sorted else rng.permutation(of_item)
+    y = rng.integers(0, 2, (40, of_item.size))
+    weight = rng.uniform(0.5, 2, 40) if is_weighted else np.ones(40)
+    cells = packed(y.astype(dtype), of_item, weight)
+    np.testing.assert_array_equal(cells.right_rt, np.stack([y[:, of_item == t].sum(axis=1) for t in range(18)]))
+    np.testing.assert_allclose(cells.right_item, (weight @ y)[cells.order], rtol=1e-14)
+    assert cells.observed.size == 0
+
+
 def objective(cells, scales, x):
     n, t, j = cells.weight.size, cells.n_testlets, cells.n_item.size
     theta, u, b = x[:n], x[n : n + t * n].reshape(t, n), x[n + t * n : -1]
