@@ -96,9 +96,10 @@ def _add(raters: dict[str, Rater], rater: Rater, origin: str) -> None:
     both = (*known.recorded, *rater.recorded)
     datasets = [spec.dataset for spec, _ in both]
     if known.row != rater.row or not known.recorded or len(set(datasets)) < len(datasets):
+        first = known.model or known.recorded[0][0]
         raise RaterConflictError(
-            f"{origin}: rater {rater.row.rater_id!r} is already described with other settings, facts or the same data "
-            "set; rename one of the two"
+            f"{origin}: rater {rater.row.rater_id!r} is already described in {first.yaml}, with other settings, facts "
+            "or the same data set; rename one of the two"
         )
     raters[rater.row.rater_id] = replace(known, recorded=both)
 

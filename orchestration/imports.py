@@ -12,10 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from inference.identity import encode_file_name
-from inference.registry import RegistryError
+from inference.raters import RaterConflictError
+from inference.registry import Registry, RegistryError
 from inference.sources.eval_logs import COLUMNS, LogFields, facts_of, is_eval_log, read_eval_log, write_long
+from inference.sources.prediction_notes import notes_on
 from inference.sources.predictions import LongColumns, describe_predictions
+from inference.sources.tables import SourceError
 from orchestration.house import load_catalogue
 from orchestration.locks import hold
 from orchestration.settings import Settings
@@ -37,7 +42,7 @@ class Imported:
     n_requests: int
     """Requests that the plan has gained."""
     notes: tuple[str, ...] = ()
-    """What was left out, in words."""
+    """What was left out or looks odd, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ class _Table:
     """A delimited file that is to be taken in, and what is known of it beforehand."""
 
     file: Path
-    id_column: str | None = None
+    id_columns: Sequence[str] = ()
     long: LongColumns | None = None
     is_blank_empty: bool = False
     facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -58,7 +63,7 @@ def import_responses(
     dataset: str,
     *,
     name: str | None = None,
-    id_column: str | None = None,
+    id_columns: Sequence[str] = (),
     rater_columns: Sequence[str] = (),
     long: LongColumns | None = None,
     is_blank_empty: bool = False,
@@ -77,7 +82,7 @@ def import_responses(
         Data set that the predictions belong to.
     name
         Name of the entry; the file's name unless given.
-    id_column, rater_columns
+    id_columns, rater_columns
         Which columns hold what; found by their contents unless given.
     long
         Columns of a file with one row per item and rater.
@@ -92,16 +97,21 @@ def import_responses(
         If name or data set are not free or not known, or the file does not fit; nothing has been written then.
     """
     if not file.is_file():
-        raise RegistryError(f"{file}: no such file; check the path")
+        what = "a folder; name a file in it" if file.is_dir() else "no such file; check the path"
+        raise RegistryError(f"{file}: {what}")
     name = name or file.stem
     entry = settings.own_registry / "recorded" / f"{encode_file_name(name)}.yml"
-    given = _Table(file, id_column, long, is_blank_empty)
-    with hold(settings.locks, "import", wait_seconds=30), _as_table(given, log_fields) as table:
+    given = _Table(file, id_columns, long, is_blank_empty)
+    with (
+        hold(settings.locks, "import", wait_seconds=30),
+        _as_table(given, log_fields) as table,
+        _naming(file, table.file, entry),
+    ):
         stored = settings.inbox / f"{encode_file_name(name)}{table.file.suffix}"
         before = load_catalogue(settings)
-        if name in before.registry.recorded:
-            raise RegistryError(f"recorded responses {name!r} are registered already; give another --name")
-        text = describe_predictions(
+        if entry.exists() or name in _recorded_names(before.registry):
+            raise RegistryError(f"{file}: recorded responses {name!r} are registered already; give another --name")
+        described = describe_predictions(
             table.file,
             dataset,
             before.registry,
@@ -109,14 +119,14 @@ def import_responses(
             name=name,
             stored_as=stored,
             yaml_file=entry,
-            id_column=table.id_column,
+            id_columns=table.id_columns,
             rater_columns=rater_columns,
             long=table.long,
             blank="empty" if table.is_blank_empty else "not_recorded",
             facts=table.facts,
             title=f"Responses of {file.name}",
         )
-        _write(table.file, stored, entry, text)
+        _write(table.file, stored, entry, described.entry)
         try:
             after = load_catalogue(settings)
         except ValueError:
@@ -124,8 +134,31 @@ def import_responses(
             stored.unlink()
             raise
     gained = after.raters.height - before.raters.height, after.plan.height - before.plan.height
+    theirs = pl.col("rater_id").is_in([rater.rater_id for rater in described.raters])
+    asked = set(after.plan.filter(theirs, dataset=dataset)["item_id"])
+    bank = after.banks[after.registry.bank_of(dataset).name]
+    notes = (*table.notes, *notes_on(described, dataset, after.registry, bank, asked, is_log=is_eval_log(file)))
     idle = f"no study asks {dataset!r}; name it in one, with the engine recorded, to have it scored"
-    return Imported(stored, entry, *gained, notes=table.notes if gained[1] else (*table.notes, idle))
+    return Imported(stored, entry, *gained, notes=notes if gained[1] else (*notes, idle))
+
+
+def _recorded_names(registry: Registry) -> set[str]:
+    """Return the names that are taken, those included that cannot be used here and now."""
+    return {*registry.recorded, *(entry.name for entry in registry.unavailable if entry.kind == "recorded")}
+
+
+@contextmanager
+def _naming(file: Path, *made_of_it: Path) -> Iterator[None]:
+    """Have complaints name the file that was given, and not what was made of it and is taken back."""
+    try:
+        yield
+    except (RegistryError, SourceError, RaterConflictError) as problem:
+        message = str(problem)
+        for path in made_of_it:
+            message = message.replace(str(path), str(file))
+        if message == str(problem):
+            raise
+        raise type(problem)(message) from problem
 
 
 @contextmanager
@@ -143,7 +176,7 @@ def _as_table(given: _Table, log_fields: LogFields) -> Iterator[_Table]:
             (log.n_repeated, "responses of later epochs or repeats were not taken"),
         )
         notes = tuple(f"{n:,} {what}" for n, what in left_out if n)
-        yield _Table(path, COLUMNS[0], LongColumns(*COLUMNS[1:]), True, facts_of(log), notes)
+        yield _Table(path, COLUMNS[:1], LongColumns(*COLUMNS[1:]), True, facts_of(log), notes)
 
 
 def _write(file: Path, stored: Path, entry: Path, text: str) -> None:

@@ -11,6 +11,7 @@ from inference.registry.base import Entry, Root, Spec, Texts
 from inference.rows import Paradigm, ResponseKind
 
 TableFormat = Literal["csv", "semeval_answers", "semeval_references"]
+Encoding = Literal["utf-8", "cp1252"]
 Split = Literal["train", "validation", "test"]
 TestPart = Literal["unseen_answers", "unseen_questions", "unseen_domains"]
 HumanStatistic = Literal["difficulty", "discrimination", "a", "b", "c", "facility", "n"]
@@ -32,6 +33,8 @@ class TableSpec(Spec):
     """Path below the root."""
     format: TableFormat = "csv"
     """`csv` for any delimited file; the others read the SemEval archive into the columns of its CSV form."""
+    encoding: Encoding = "utf-8"
+    """How a delimited file is written; one that is not UTF-8 is read as cp1252 and said so, unless that stands here."""
     where: dict[str, str] = Field(default_factory=dict)
     """Keep rows whose cells equal these (column -> value)."""
 

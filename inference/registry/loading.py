@@ -3,6 +3,7 @@
 What an entry may hold is declared in ``bank_specs``, ``recorded_specs`` and ``model_specs``; ``yaml_files`` reads it.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,7 +70,8 @@ class Registry:
         """Return where a file that an entry names lies."""
         root = self.data if entry.root == "data" else entry.yaml.parent
         assert root is not None, "entries that need outside data are not usable without it"
-        return root / file
+        # an entry names its file as seen from the YAML; whoever reads of it wants to know where it is
+        return Path(os.path.normpath(root / file))
 
 
 def load_registry(folders: Sequence[Path], data: Path | None) -> Registry:

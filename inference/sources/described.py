@@ -13,8 +13,7 @@ from inference.registry.bank_specs import TableSpec
 from inference.sources.semeval import read_answers, read_references
 from inference.sources.tables import SourceError, TextTable, first_repeated, read_text_table
 
-_READERS: dict[str, Callable[[Path], TextTable]] = {
-    "csv": read_text_table,
+_ARCHIVES: dict[str, Callable[[Path], TextTable]] = {
     "semeval_answers": read_answers,
     "semeval_references": read_references,
 }
@@ -23,7 +22,15 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 def read_table(spec: TableSpec, path: Path) -> TextTable:
     """Read the rows that a table description asks for."""
-    return _READERS[spec.format](path).where(spec.where)
+    read = _ARCHIVES.get(spec.format)
+    table = read_text_table(path, encoding=spec.encoding) if read is None else read(path)
+    return table.where(spec.where)
+
+
+def joined_ids(table: TextTable, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return one id per row from one or several columns, blank ones included."""
+    parts = zip(*(table.column(name) for name in columns), strict=True)
+    return tuple(cells[0] if len(columns) == 1 else encode_id(cells) for cells in parts)
 
 
 def composite_ids(table: TextTable, columns: tuple[str, ...]) -> tuple[str, ...]:
@@ -34,11 +41,10 @@ def composite_ids(table: TextTable, columns: tuple[str, ...]) -> tuple[str, ...]
     SourceError
         An id is blank.
     """
-    parts = list(zip(*(table.column(name) for name in columns), strict=True))
-    for cells, line in zip(parts, table.lines, strict=True):
+    for *cells, line in zip(*(table.column(name) for name in columns), table.lines, strict=True):
         if not all(cells):
             raise SourceError(f"{table.path}, line {line}: {' or '.join(columns)} is blank; every row needs an id")
-    return tuple(cells[0] if len(columns) == 1 else encode_id(cells) for cells in parts)
+    return joined_ids(table, columns)
 
 
 def unique_ids(table: TextTable, columns: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Describing anybody's prediction file: from a file to the registry entry that reads it.
 
-Looks for the column of ids and the columns of raters, says what it cannot find, and writes nothing itself.
+Looks for the columns of ids and of raters, says what it cannot find, and writes nothing itself.
 """
 
 import re
@@ -13,10 +13,12 @@ from typing import Any
 import yaml
 
 from inference.registry import RecordedSpec, Registry
+from inference.registry.bank_specs import Encoding
 from inference.registry.recorded_specs import Blank
 from inference.sources.banks import BankFrames
-from inference.sources.recorded import check_items, read_recorded
-from inference.sources.tables import SourceError, TextTable, read_text_table, some
+from inference.sources.described import joined_ids
+from inference.sources.recorded import RecordedRater, check_items, read_recorded
+from inference.sources.tables import SourceError, TextTable, encoding_of, first_repeated, read_text_table, some
 
 _NAME_WITH_CONDITION = re.compile(r".+\|.+")
 _SPLIT_NAME = r"(?P<model>[^|]+)(\|(?P<condition>.+))?"
@@ -34,6 +36,18 @@ class LongColumns:
     """Holds `length` where the response was cut off."""
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A prediction file that fits its data set."""
+
+    entry: str
+    """YAML of the registry entry that reads it."""
+    raters: tuple[RecordedRater, ...]
+    """Whose responses it holds."""
+    encoding: Encoding
+    """How its text is written."""
+
+
 def describe_predictions(
     file: Path,
     dataset: str,
@@ -43,14 +57,14 @@ def describe_predictions(
     name: str,
     stored_as: Path | None = None,
     yaml_file: Path | None = None,
-    id_column: str | None = None,
+    id_columns: Sequence[str] = (),
     rater_columns: Sequence[str] = (),
     long: LongColumns | None = None,
     blank: Blank = "not_recorded",
     facts: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     title: str | None = None,
-) -> str:
-    """Return the YAML of the registry entry that reads a prediction file; the file has been read with it.
+) -> Described:
+    """Return the registry entry that reads a prediction file; the file has been read with it.
 
     Parameters
     ----------
@@ -65,8 +79,8 @@ def describe_predictions(
     stored_as, yaml_file
         Where the file and the YAML will lie; the entry names the file relative to the YAML. Where they are now, unless
         given.
-    id_column
-        Column with the item ids; looked for unless given.
+    id_columns
+        Columns that name an item together, in the order of the bank's; looked for unless given.
     rater_columns
         Columns that are raters; unless given, those named ``model|condition``, or the only other column.
     long
@@ -81,73 +95,85 @@ def describe_predictions(
     Raises
     ------
     SourceError
-        The file cannot be read, no column holds the data set's ids, or it is not clear which columns are raters.
+        The file cannot be read, no column holds the data set's ids, an id is unknown or stands twice, or it is not
+        clear which columns are raters.
     """
     bank = registry.bank_of(dataset)
     items = banks[bank.name].items
     known = set(items.filter(items["dataset"] == dataset)["item_id"])
-    table = read_text_table(file)
+    encoding = encoding_of(file)
+    table = read_text_table(file, encoding=encoding)
     if not table.rows:
         raise SourceError(f"{file}: a header and no rows; a row per item is needed")
-    ids = id_column or _id_column(table, dataset, known)
+    ids = _id_columns(table, dataset, bank.items.item_id, known, tuple(id_columns))
     raters = _layout(table, ids, rater_columns, long)
+    stated = {} if encoding == "utf-8" else {"encoding": encoding}
     entry = {
         "title": title or f"Predictions of {file.name}",
         "dataset": dataset,
         "collection": name,
         "task": "answer" if bank.datasets[dataset].response_kind == "choice" else "grade",
-        "table": {"file": file.as_posix()},
-        "item_id": ids,
+        "table": {"file": file.as_posix(), **stated},
+        "item_id": ids[0] if len(ids) == 1 else list(ids),
         "raters": {**raters, "split_name": _SPLIT_NAME},
         "blank": blank,
         **({"facts": {pattern: dict(known_facts) for pattern, known_facts in facts.items()}} if facts else {}),
     }
     spec = RecordedSpec.model_validate({**entry, "name": name, "yaml": file.absolute().parent / f"{name}.yml"})
     spec = spec.model_copy(update={"table": spec.table.model_copy(update={"file": file.absolute().as_posix()})})
-    check_items(spec, read_recorded(spec, registry), known)
+    responses = read_recorded(spec, registry)
+    check_items(spec, responses, known)
     stored, described = (stored_as or file).absolute(), (yaml_file or file).absolute().parent
-    entry["table"] = {"file": _relative(stored, described)}
-    return yaml.safe_dump({name: entry}, sort_keys=False, allow_unicode=True, width=120)
+    entry["table"] = {"file": _relative(stored, described), **stated}
+    text = yaml.safe_dump({name: entry}, sort_keys=False, allow_unicode=True, width=120)
+    return Described(text, responses, encoding)
 
 
 def _layout(
-    table: TextTable, id_column: str, rater_columns: Sequence[str], long: LongColumns | None
+    table: TextTable, id_columns: tuple[str, ...], rater_columns: Sequence[str], long: LongColumns | None
 ) -> dict[str, Any]:
     """Describe which cells are whose; every column that is named must be there."""
     in_long = {} if long is None else {key: value for key, value in asdict(long).items() if value is not None}
-    for column in (id_column, *rater_columns, *in_long.values()):
+    for column in (*rater_columns, *in_long.values()):
         table.column(column)
     if in_long:
         return {"layout": "long", **in_long}
-    return {"layout": "wide", "columns": list(rater_columns) or _rater_columns(table, id_column)}
+    return {"layout": "wide", "columns": list(rater_columns) or _rater_columns(table, id_columns)}
 
 
-def _id_column(table: TextTable, dataset: str, known: set[str]) -> str:
-    """Find the column whose cells are ids of the data set: all of them, or else most."""
-    shares = {
-        column: sum(cell in known for cell in table.column(column)) / max(len(table.rows), 1)
-        for column in table.columns
-    }
-    best = max(shares, key=lambda column: shares[column])
-    if shares[best] <= 0.5:
-        seen = some(table.column(table.columns[0])[:3])
-        raise SourceError(
-            f"{table.path}: no column holds ids of data set {dataset}; ids there look like {some(sorted(known)[:3])}, "
-            f"the file's first column {table.columns[0]!r} holds {seen}; "
-            "name the id column (--id-column), or the right data set (--dataset)"
-        )
-    return best
+def _id_columns(
+    table: TextTable, dataset: str, own: tuple[str, ...], known: set[str], given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the columns given, or those that hold most ids of the data set; the bank's own come first."""
+    whole = [own] if set(own) <= set(table.columns) else []
+    single = [(column,) for column in sorted(table.columns, key=lambda name: name not in own)]
+    candidates = [given] if given else [*whole, *single]
+    n_known = {columns: sum(item in known for item in joined_ids(table, columns)) for columns in candidates}
+    best = max(candidates, key=lambda columns: n_known[columns])
+    if n_known[best]:
+        return best
+    ids, named = joined_ids(table, best), " and ".join(map(repr, best))
+    remedy = "name the id column (--id-column; --item-field for a log), or the right data set (--dataset)"
+    if len(own) > 1 and best != own:
+        options = " ".join(f"--id-column {column}" for column in own)
+        remedy = f"an item there is named by {' and '.join(own)} together; name the column of each in order ({options})"
+        if repeated := first_repeated(ids, table.lines):
+            named += f", where {repeated[0]!r} stands on lines {', '.join(map(str, repeated[1]))},"
+    raise SourceError(
+        f"{table.path}: no column holds ids of data set {dataset}; ids there look like {some(sorted(known)[:3])}, "
+        f"in the file {named} holds {some(ids[:3])}; {remedy}"
+    )
 
 
-def _rater_columns(table: TextTable, id_column: str) -> list[str]:
-    others = [column for column in table.columns if column != id_column]
+def _rater_columns(table: TextTable, id_columns: tuple[str, ...]) -> list[str]:
+    others = [column for column in table.columns if column not in id_columns]
     named = [column for column in others if _NAME_WITH_CONDITION.fullmatch(column)]
     if named:
         return named
     if len(others) == 1:
         return others
     if not others:
-        raise SourceError(f"{table.path}: only the id column {id_column!r}; a column per rater is needed beside it")
+        raise SourceError(f"{table.path}: nothing but {some(id_columns)}; a column per rater is needed beside the ids")
     raise SourceError(
         f"{table.path}: which columns are raters? None is named 'model|condition'; there are {some(others)}; "
         "name each of them (--rater-column)"

@@ -5,12 +5,13 @@ Knows which cells are whose. A cell is kept verbatim; what it means is for the p
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from inference.identity import encode_id
 from inference.registry import RecordedSpec, Registry
 from inference.sources.described import composite_ids, read_table, unique_ids
-from inference.sources.tables import SourceError, TextTable, some
+from inference.sources.tables import SHOWN, SourceError, TextTable, some
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,10 @@ class RecordedRater:
     """Item -> cell, verbatim; an item without a row is absent."""
     cut_off: frozenset[str] = frozenset()
     """Items whose response the file says was cut off by length."""
+    file: Path = field(default=Path(), compare=False)
+    """File that holds them."""
+    lines: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """Item -> first line of the file on which it stands."""
 
 
 def read_recorded(spec: RecordedSpec, registry: Registry) -> tuple[RecordedRater, ...]:
@@ -42,6 +47,9 @@ def read_recorded(spec: RecordedSpec, registry: Registry) -> tuple[RecordedRater
     table = read_table(spec.table, registry.path_of(spec, spec.table.file))
     named = _wide(spec, table) if spec.raters.layout == "wide" else _long(spec, table)
     cut_off = _cut_off(spec, table)
+    lines: dict[str, int] = {}
+    for item_id, line in zip(composite_ids(table, spec.item_id), table.lines, strict=True):
+        lines.setdefault(item_id, line)
     raters = []
     for column, cells in named.items():
         match = re.fullmatch(spec.raters.split_name, column)
@@ -53,7 +61,8 @@ def read_recorded(spec: RecordedSpec, registry: Registry) -> tuple[RecordedRater
             )
         model, condition = match["model"], match["condition"] or "default"
         rater_id = encode_id([model, condition])
-        raters.append(RecordedRater(rater_id, model, condition, column, cells, cut_off.get(column, frozenset())))
+        cut = cut_off.get(column, frozenset())
+        raters.append(RecordedRater(rater_id, model, condition, column, cells, cut, table.path, lines))
     return tuple(raters)
 
 
@@ -63,13 +72,16 @@ def check_items(spec: RecordedSpec, raters: tuple[RecordedRater, ...], known: se
     Raises
     ------
     SourceError
-        Some items are unknown; the message shows ids of both sides.
+        Some items are unknown; the message shows them with their lines, beside ids that are known.
     """
-    unknown = sorted({item for rater in raters for item in rater.cells} - known)
+    unknown = {item: rater for rater in raters for item in rater.cells if item not in known}
     if unknown:
+        items = sorted(unknown)
+        lines = ", ".join(str(unknown[item].lines[item]) for item in items[:SHOWN])
         raise SourceError(
-            f"{spec.table.file} ({spec.name}): {len(unknown)} ids are not in data set {spec.dataset}: {some(unknown)}; "
-            f"ids there look like {some(sorted(known)[:3])}; correct the id column or the data set"
+            f"{raters[0].file} ({spec.name}): {len(items)} {'id is' if len(items) == 1 else 'ids are'} not in data set "
+            f"{spec.dataset}: {some(items)}, on {'line' if len(items) == 1 else 'lines'} {lines}; "
+            f"ids there look like {some(sorted(known)[:3])}; correct the ids, the id column or the data set"
         )
 
 

@@ -4,6 +4,7 @@ The only place that opens a delimited file. Knows encodings, delimiters, quotes 
 raters or golds. A cell is never a number, a date or a null here: `007` stays `007` and a blank stays ``""``.
 """
 
+import contextlib
 import csv
 import gzip
 import hashlib
@@ -15,6 +16,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from inference.registry.bank_specs import Encoding
 
 _log = logging.getLogger(__name__)
 _said: set[str] = set()
@@ -41,8 +44,8 @@ class TextTable:
     """Cells, shape (n_rows, n_columns); a blank cell is an empty string."""
     lines: tuple[int, ...]
     """Line of the file on which each row begins, counted from 1."""
-    encoding: str
-    """`utf-8`, or `cp1252` where the bytes are not UTF-8."""
+    encoding: Encoding
+    """How it was read: as declared, or `cp1252` where the bytes are not UTF-8."""
 
     def column(self, name: str) -> tuple[str, ...]:
         """Return the cells of one column.
@@ -71,21 +74,23 @@ class TextTable:
         return self.columns.index(name)
 
 
-def read_text_table(path: Path, *, first_column: str = "") -> TextTable:
+def read_text_table(path: Path, *, encoding: Encoding = "utf-8", first_column: str = "") -> TextTable:
     """Read a delimited file (``.csv``, ``.tsv``, also ``.gz``) with every cell as text.
 
     A blank name of the first column (what R writes above row names) becomes `first_column`, where one is given.
 
     The delimiter is the one of comma, semicolon and tab that splits the header into most columns; data rows do not
     vote. Quotes are ``"``, doubled inside quotes; quoted line breaks and a byte-order mark are understood. Bytes that
-    are not UTF-8 are read as cp1252.
+    are not UTF-8 are read as cp1252, with a warning unless `encoding` says so.
 
     Raises
     ------
     SourceError
         The file is missing or empty, a column name is blank or stands twice, or a row has more or fewer cells.
     """
-    text, encoding = _decode(path)
+    text, found = _decode(path, encoding)
+    if found != encoding:
+        _say_once(path, text)
     delimiter = _sniff_delimiter(text)
     records = _records(path, text, delimiter)
     _, header = next(records, (0, []))
@@ -104,7 +109,18 @@ def read_text_table(path: Path, *, first_column: str = "") -> TextTable:
             )
         rows.append(tuple(record))
         lines.append(line)
-    return TextTable(path, columns, tuple(rows), tuple(lines), encoding)
+    return TextTable(path, columns, tuple(rows), tuple(lines), found)
+
+
+def encoding_of(path: Path) -> Encoding:
+    """Tell whether a file is UTF-8; what is not is taken for cp1252.
+
+    Raises
+    ------
+    SourceError
+        The file is missing, or it is no text.
+    """
+    return _decode(path, "utf-8")[1]
 
 
 def first_repeated(keys: Sequence[str], lines: Sequence[int]) -> tuple[str, list[int]] | None:
@@ -121,7 +137,8 @@ def some(values: Sequence[str]) -> str:
     return shown if len(values) <= SHOWN else f"{shown} and {len(values) - SHOWN} more"
 
 
-def _decode(path: Path) -> tuple[str, str]:
+def _decode(path: Path, encoding: Encoding) -> tuple[str, Encoding]:
+    """Return the text of a file and how it was read."""
     if not path.is_file():
         raise SourceError(f"{path}: no such file; correct the name, or put the file there")
     data = path.read_bytes()
@@ -132,19 +149,23 @@ def _decode(path: Path) -> tuple[str, str]:
             raise SourceError(f"{path}: not a whole gzip file ({problem}); compress it again, or drop .gz") from None
     if b"\x00" in data:
         raise SourceError(f"{path}: holds NUL bytes, so it is not a text table in UTF-8 or cp1252; save it as UTF-8")
-    try:
-        return data.decode("utf-8-sig"), "utf-8"
-    except UnicodeDecodeError:
-        _say_once(path, hashlib.sha256(data).hexdigest())
-        # cp1252 leaves five bytes undefined; they become replacement signs instead of stopping the reading
-        return data.decode("cp1252", errors="replace"), "cp1252"
+    if encoding == "utf-8":
+        with contextlib.suppress(UnicodeDecodeError):
+            return data.decode("utf-8-sig"), "utf-8"
+    # cp1252 leaves five bytes undefined; they become replacement signs instead of stopping the reading
+    return data.decode("cp1252", errors="replace"), "cp1252"
 
 
-def _say_once(path: Path, content: str) -> None:
+def _say_once(path: Path, text: str) -> None:
     """Say that a file is not UTF-8, once however often it or its copy is read."""
+    content = hashlib.sha256(text.encode()).hexdigest()
     if content not in _said:
         _said.add(content)
-        _log.warning("%s: not UTF-8, read as cp1252; save it as UTF-8 if letters look wrong", path)
+        _log.warning(
+            "%s: not UTF-8, read as cp1252; save it as UTF-8 if letters look wrong, or let its registry entry state "
+            "encoding: cp1252",
+            path,
+        )
 
 
 def _sniff_delimiter(text: str) -> str:

@@ -16,7 +16,10 @@ def import_responses(
     ],
     dataset: Annotated[str, typer.Option(help="Data set that the responses belong to, e.g. demo_labels.")],
     name: Annotated[str | None, typer.Option(help="Name of the collection; the file's name unless given.")] = None,
-    id_column: Annotated[str | None, typer.Option(help="Column with the item ids; found unless given.")] = None,
+    id_column: Annotated[
+        list[str] | None,
+        typer.Option(help="Column with the item ids (repeatable: together they name an item); found unless given."),
+    ] = None,
     rater_column: Annotated[
         list[str] | None, typer.Option(help="Column of a rater (repeatable); in long CSV the column with the raters.")
     ] = None,
@@ -49,7 +52,7 @@ def import_responses(
         file,
         dataset,
         name=name,
-        id_column=id_column,
+        id_columns=id_column or (),
         rater_columns=() if long else rater_column or (),
         long=long,
         is_blank_empty=blank_is_empty,

@@ -162,11 +162,11 @@ def register(folder: Path, load, log: EvalLog, name: str) -> None:
     table = folder / f"recorded/{name}.csv"
     write_long(log, table)
     registry, banks = load()
-    text = describe_predictions(
+    described = describe_predictions(
         table, "tiny_labels", registry, banks, name=name, yaml_file=folder / f"recorded/{name}.yml",
-        id_column=COLUMNS[0], long=LongColumns(*COLUMNS[1:]), blank="empty", facts=facts_of(log),
+        id_columns=COLUMNS[:1], long=LongColumns(*COLUMNS[1:]), blank="empty", facts=facts_of(log),
     )  # fmt: skip
-    (folder / f"recorded/{name}.yml").write_text(text)
+    (folder / f"recorded/{name}.yml").write_text(described.entry)
 
 
 @pytest.fixture

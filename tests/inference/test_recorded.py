@@ -36,7 +36,7 @@ def test_long_rows_become_the_same_cells_as_wide_columns(folder, change, load):
 
 def test_ids_that_the_data_set_lacks_are_shown_beside_its_own(change, load):
     change("recorded/grades.csv", "\n7,", "\n8,")
-    with pytest.raises(SourceError, match=r"1 ids are not in data set tiny_labels: '8'; ids there look like '007'"):
+    with pytest.raises(SourceError, match=r"1 id is not in data set tiny_labels: '8', on line 3; ids there .* '007'"):
         plan_requests(*load())
 
 
@@ -80,7 +80,7 @@ class TestDescribingAPredictionFile:
     def _describe(self, load, tmp_path: Path, content: str, **options) -> str:
         file = tmp_path / "mine.csv"
         file.write_text(content, encoding="utf-8")
-        return describe_predictions(file, "tiny_labels", *load(), name="mine", **options)
+        return describe_predictions(file, "tiny_labels", *load(), name="mine", **options).entry
 
     def test_the_entry_reads_the_file_from_where_it_will_lie(self, folder, load, tmp_path):
         target = folder / "recorded" / "mine.yml"
@@ -107,8 +107,9 @@ class TestDescribingAPredictionFile:
             ),
             ("id,a,b\n007,right,half\n", {}, "which columns are raters.*'a', 'b'"),
             ("id,n|1\n007,right\n007,half\n", {}, r"id '007' stands on lines 2, 3"),
-            ("id,n|1\n007,right\n", {"id_column": "key"}, "no column 'key'"),
-            ("id,n|1\n007,right\n7,a\n9,b\n", {}, r"1 ids are not in data set tiny_labels: '9'"),
+            ("id,n|1\n007,right\n", {"id_columns": ["key"]}, "no column 'key'"),
+            ("id,n|1\n007,right\n7,a\n9,b\n", {}, r"1 id is not in data set tiny_labels: '9', on line 4"),
+            ("id,n|1\n007,right\n8,a\n9,b\n", {}, r"2 ids are not in data set tiny_labels: '8', '9', on lines 3, 4"),
         ],
     )
     def test_what_cannot_be_understood_is_said(self, load, tmp_path, content, options, message):

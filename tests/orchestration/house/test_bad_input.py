@@ -3,40 +3,15 @@
 The commands run in this process: a person sees the same line and code (:func:`orchestration.cli.main`).
 """
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from inference.landing import chunk_files
-from orchestration.cli import main
 from orchestration.house import House
 from orchestration.settings import Settings
-from tests.orchestration.house.tiny import ITEMS, ask_all, edit, raw
+from tests.orchestration.house.tiny import ITEMS, Refused, ask_all, edit, raw
 from tests.orchestration.test_warehouse import held_by_another_process
-
-Refused = Callable[..., str]
-
-
-@pytest.fixture
-def refused(settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
-    """Run a command that must be refused, and return what a person reads."""
-    monkeypatch.setenv("THETAHOUSE_HOME", str(settings.home))
-    monkeypatch.setenv("THETAHOUSE_REGISTRY", str(settings.shipped_registry))
-    monkeypatch.delenv("THETAHOUSE_DATA", raising=False)
-
-    def run(*arguments: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["thetahouse", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        printed = capsys.readouterr()
-        assert stopped.value.code == 2, printed
-        assert printed.err.startswith("error: ")
-        assert printed.err.count("\n") == 1, "one line"
-        return printed.err
-
-    return run
 
 
 @pytest.mark.parametrize(

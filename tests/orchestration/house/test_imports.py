@@ -4,12 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from inference.sources import SourceError
 from inference.sources.eval_logs import LogFields
 from inference.sources.predictions import LongColumns
-from orchestration.cli import app
 from orchestration.house import House
 from orchestration.imports import import_responses
 from orchestration.settings import Settings
@@ -26,15 +25,6 @@ def landed(settings: Settings, model: str) -> dict[tuple[str, str], tuple[str | 
 
 def nothing_was_written(settings: Settings) -> bool:
     return not list(settings.own_registry.rglob("*.yml")) and not list(settings.inbox.glob("*"))
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Callable[..., Result]:
-    """Return a function that gives arguments to ``thetahouse import-responses``."""
-    monkeypatch.setenv("THETAHOUSE_HOME", str(settings.home))
-    monkeypatch.setenv("THETAHOUSE_REGISTRY", str(settings.registries[0]))
-    monkeypatch.delenv("THETAHOUSE_DATA", raising=False)
-    return lambda *arguments: CliRunner().invoke(app, ["import-responses", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -56,7 +46,7 @@ def test_a_long_file_lands_verbatim_and_a_row_that_is_not_there_was_not_recorded
     imported = import_responses(
         settings, long_file, "tiny_labels", long=LongColumns("who", "said"), is_blank_empty=True
     )
-    assert (imported.n_raters, imported.n_requests, imported.notes) == (2, 16, ())
+    assert (imported.n_raters, imported.n_requests) == (2, 16)
     ask_all(house)
     responses = landed(settings, "new")
     assert responses["new|x", "007"] == ("right", "stop")

@@ -38,6 +38,7 @@ FILES = {
     "studies/grading.yml": "grading: {title: Grading, task: grade, datasets: [tiny_labels]}\n",
 }
 
+Refused = Callable[..., str]
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
