@@ -102,19 +102,17 @@ def registry_and_staleness(settings: Settings) -> Iterator[Finding]:
 def _journal(settings: Settings, plan: pl.DataFrame) -> Iterator[Finding]:
     """Compare the plan and the journal with what has landed."""
     landed_chunks, landed = _landed(settings)
-    waiting = [file for file in chunk_files(settings.landing) if file.stem not in landed_chunks]
-    damaged = []
-    for file in waiting:
-        try:
-            validate_chunk(file)
-        except ChunkError as problem:
-            damaged.append(
-                Finding("journal", "wrong", _line(problem), f"move {file} away; its requests are asked again")
-            )
-    yield from damaged
-    if len(waiting) > len(damaged):
-        yield Finding("journal", "note", f"{len(waiting) - len(damaged):,} chunks wait to be landed", RUN)
-    elif not damaged:
+    n_waiting = n_damaged = 0
+    for file in chunk_files(settings.landing):
+        has_landed = file.stem in landed_chunks
+        damage = _damage(file, has_landed)
+        n_waiting += damage is None and not has_landed
+        if damage is not None:
+            n_damaged += 1
+            yield damage
+    if n_waiting:
+        yield Finding("journal", "note", f"{n_waiting:,} chunks wait to be landed", RUN)
+    elif not n_damaged:
         yield Finding("journal", "ok", f"all {len(landed_chunks):,} chunks have landed")
     n = to_ask(plan, landed).height
     if n:
@@ -123,6 +121,21 @@ def _journal(settings: Settings, plan: pl.DataFrame) -> Iterator[Finding]:
         )
     else:
         yield Finding("plan", "ok", f"all {plan.height:,} requests have landed")
+
+
+def _damage(chunk: Path, has_landed: bool) -> Finding | None:
+    """Say what is wrong with a chunk, and what that means; None where it is whole."""
+    try:
+        validate_chunk(chunk)
+    except ChunkError as problem:
+        if not has_landed:
+            return Finding("journal", "wrong", _line(problem), f"move {chunk} away; its requests are asked again")
+        message = (
+            f"{chunk} was damaged after it had landed: its rows are in the warehouse, and one that is made anew from "
+            "the journal would lack them"
+        )
+        return Finding("journal", "wrong", message, f"restore {chunk.name} from a backup of {chunk.parent.parent}")
+    return None
 
 
 def _landed(settings: Settings) -> tuple[set[str], pl.DataFrame]:

@@ -90,6 +90,22 @@ def test_a_damaged_chunk_is_named(settings: Settings, house: House) -> None:
     assert (found.level, str(damaged) in found.message) == ("wrong", True)
 
 
+def test_a_chunk_that_is_cut_off_after_it_has_landed_is_named_with_what_that_means(
+    house: House, doctor: Callable[..., Result]
+) -> None:
+    ask_all(house)
+    first, *others = sorted(house.settings.landing.rglob("*.parquet"))
+    first.write_bytes(first.read_bytes()[:-20])
+    done = doctor("--format", "json")
+    assert done.exit_code == 1
+    (wrong,) = [finding for finding in json.loads(done.output) if finding["level"] == "wrong"]
+    assert others
+    assert wrong["check"] == "journal"
+    assert str(first) in wrong["message"]
+    assert "its rows are in the warehouse" in wrong["message"]
+    assert f"restore {first.name} from a backup of {house.settings.landing}" == wrong["remedy"]
+
+
 def test_published_files_of_two_refreshes_or_damaged_ones_are_wrong(settings: Settings) -> None:
     publish_by_hand(settings.analyst, 2, "f")
     assert "public.duckdb is missing" in state.publication(settings).message
