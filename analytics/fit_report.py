@@ -111,20 +111,27 @@ class FitReport:
     steps: tuple[tuple[float, ...], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain dictionaries and lists; a number that is not finite becomes None, its reason stays beside it."""
+        """Return plain dictionaries and lists.
+
+        A number that is not finite becomes None, its reason stays beside it; counts and sums of scores are integers
+        unless weights that are no whole numbers make them otherwise.
+        """
         plain = _plain(self)
         assert isinstance(plain, dict)
         return plain
 
 
-def _plain(value: object) -> object:
-    """Return a value as JSON knows it."""
+def _plain(value: object, name: str = "") -> object:
+    """Return a value as JSON knows it; its name tells a count from a measure."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {key: _plain(part) for key, part in asdict(value).items()}
+        return _plain(asdict(value))
     if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
+        return {key: _plain(part, key) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     if isinstance(value, float) and not np.isfinite(value):
         return None
+    is_count = name in ("n", "score") or name.startswith("n_")
+    if is_count and isinstance(value, float) and value.is_integer():
+        return int(value)
     return value

@@ -82,6 +82,33 @@ def test_every_model_gives_fit_items_and_persons(tmp_path: Path, model: str) -> 
         assert all(row["theta_se"] > 0 for row in found["persons"])
 
 
+def is_count(name: str) -> bool:
+    return name in ("n", "score") or name.startswith("n_")
+
+
+@pytest.mark.parametrize("model", ["ctt", "rasch", "testlet", "mfrm"])
+def test_counts_are_whole_numbers_in_json_csv_and_table(tmp_path: Path, model: str) -> None:
+    file = wide_file(tmp_path)
+    options = [
+        str(file),
+        "--model",
+        model,
+        *(("--testlets", str(stimuli_file(tmp_path))) if model == "testlet" else ()),
+    ]
+    found = fitted(*options)
+    counts = [found["fit"][name] for name in found["fit"] if is_count(name)]
+    counts += [row[name] for part in ("items", "persons") for row in found[part] for name in row if is_count(name)]
+    assert len(counts) > 80
+    assert {type(count) for count in counts if count is not None} == {int}
+    written = CliRunner().invoke(app, ["fit", *options, "--format", "csv"]).stdout
+    cells = [row[name] for row in csv.DictReader(written.splitlines()) for name in row if is_count(name)]
+    assert any(cells)
+    assert not [cell for cell in cells if "." in cell]
+    printed = CliRunner().invoke(app, ["fit", *options]).stdout
+    assert "n_persons: 80\n" in printed
+    assert "n_observed: 432\n" in printed
+
+
 def test_weighted_patterns_give_the_published_fit(reference_dir: Path) -> None:
     found = fitted(reference_dir / "psychometrics/LSAT6_patterns_ltm.csv", "--model", "2pl", "--weights", "n")
     assert found["fit"]["n_persons"] == 1000
