@@ -78,7 +78,8 @@ def fit_frame(
 
     has_facet = head.irt_model == FACET_MODEL
     effects = "theta, b, u and v" if has_facet else "theta, b and u"
-    chosen = "given" if options.variances == "given" else "by Laplace marginal likelihood"
+    how = "by marginal likelihood, items by quadrature" if has_facet else "by Laplace marginal likelihood"
+    chosen = "given" if options.variances == "given" else how
     warnings = (*(fit.warnings if isinstance(fit, TestletFit) else ()), *_design_warnings(matrix, has_facet=has_facet))
     numbers = (
         "log_likelihood", "penalised_objective", "marginal_log_likelihood", "sd_theta", "sd_b", "sd_u", "sd_v",

@@ -48,7 +48,8 @@ class FacetFit:
     sd_theta, sd_b, sd_u, sd_v
         Standard deviations; 0 where the estimate is at its boundary.
     log_likelihood, marginal_log_likelihood
-        At the mode without penalty; Laplace approximation of the marginal.
+        At the mode without penalty; Laplace approximation of the marginal, to be compared with that of the fit without
+        the facet.
     n_iterations, gradient_norm, is_converged
         Newton steps of the last search, and how it ended.
     n_models
@@ -107,7 +108,8 @@ def fit_testlet_facet(
     rater_model
         Model code of each rater, shape (n_raters,).
     variances
-        ``given``: `scales` are used. ``laplace``: the search for them starts there.
+        ``given``: `scales` are used. ``laplace``: the search for them starts there; b and v of each item are
+        integrated by quadrature (`testlet_facet_quadrature`), abilities by Laplace's method.
     scales
         Standard deviations; ``u = 0`` leaves testlet effects out.
 

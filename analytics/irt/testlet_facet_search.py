@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize
 
+from analytics.irt.testlet_facet_quadrature import ItemCorrection, correct_items
 from analytics.irt.testlet_facet_system import FacetPoint, FacetScales, FacetSystem
 from analytics.irt.testlet_laplace import Batch, make_batches
 from analytics.irt.testlet_pack import Cells, pack_cells
@@ -34,7 +35,7 @@ class FacetData:
 
 @dataclass(frozen=True, slots=True)
 class FacetState:
-    """A mode with its standard deviations, system and likelihoods."""
+    """A mode with its standard deviations, system and likelihoods; `marginal` is Laplace's."""
 
     scales: FacetScales
     point: FacetPoint
@@ -135,10 +136,23 @@ def solve_facet(data: FacetData, scales: FacetScales, start: FacetPoint) -> Face
     return FacetState(scales, point, system, iteration, norm, log_likelihood, marginal)
 
 
-def marginal_gradient(data: FacetData, state: FacetState) -> FloatArray:
-    """Differentiate the marginal log-likelihood in log sd of theta, b, u and v."""
+def correction(data: FacetData, state: FacetState) -> ItemCorrection:
+    """Return what the items' exact integrals add to the Laplace marginal log-likelihood."""
+    return correct_items(data.right, data.seen, data.model, data.cells.starts, state.scales, state.point)
+
+
+def marginal_gradient(data: FacetData, state: FacetState, items: ItemCorrection | None = None) -> FloatArray:
+    """Differentiate the marginal log-likelihood, that of `items` included, in log sd of theta, b, u and v."""
     point, scales = state.point, state.scales
     variances, slope, _ = state.system.variances(point.u.shape, len(data.right))
+    if items is not None:  # the mode moves the correction as well; the log determinant counts by minus a half
+        slope = FacetPoint(
+            theta=slope.theta - 2.0 * items.slope.theta,
+            u=slope.u - 2.0 * items.slope.u,
+            d=slope.d - 2.0 * items.slope.d,
+            b=slope.b - 2.0 * items.slope.b,
+            mean_b=slope.mean_b - 2.0 * items.slope.mean_b,
+        )
     adjoint = state.system.solve(slope)
     parts = []
     for effect, variance, shift, sd in (
@@ -148,22 +162,24 @@ def marginal_gradient(data: FacetData, state: FacetState) -> FloatArray:
         (point.d - point.b[:, None], variances.d, adjoint.d - adjoint.b[:, None], scales.v),
     ):
         parts.append(float(np.sum(effect**2 + variance - sd**2 - effect * shift)) / sd**2 if sd > 0 else 0.0)
-    return np.array(parts)
+    direct = [0.0, items.for_b, 0.0, items.for_v] if items is not None else [0.0] * 4
+    return np.array(parts) + direct
 
 
 def estimate_facet(data: FacetData, state: FacetState) -> tuple[FacetState, bool]:
-    """Maximise the Laplace marginal likelihood from `state`; the flag says whether the search ended well."""
+    """Maximise the marginal likelihood, items by quadrature; the flag says whether the search ended well."""
     with_u = state.scales.u > 0
-    best = state
+    best, highest = state, -np.inf
 
     def loss(x: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal best
+        nonlocal best, highest
         sds = np.exp(x)
         current = solve_facet(data, FacetScales(sds[0], sds[1], sds[2] if with_u else 0.0, sds[3]), best.point)
-        if current.marginal > best.marginal:
-            best = current
-        gradient = marginal_gradient(data, current)
-        return -current.marginal / scale, -gradient / scale
+        items = correction(data, current)
+        value = current.marginal + items.value
+        if value > highest:
+            best, highest = current, value
+        return -value / scale, -marginal_gradient(data, current, items) / scale
 
     # the search sees a gradient of order one, so that its first step is not thrown to the bounds
     scale = max(1.0, float(np.max(np.abs(marginal_gradient(data, state)))))
