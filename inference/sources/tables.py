@@ -162,8 +162,8 @@ def _say_once(path: Path, text: str) -> None:
     if content not in _said:
         _said.add(content)
         _log.warning(
-            "%s: not UTF-8, read as cp1252; save it as UTF-8 if letters look wrong, or let its registry entry state "
-            "encoding: cp1252",
+            "%s: not UTF-8, read as cp1252; save it as UTF-8 if letters look wrong (a registry entry may state "
+            "encoding: cp1252)",
             path,
         )
 
