@@ -25,6 +25,10 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much is done and how much there is."""
 
 
+ASKING = "ask "
+"""Begins what is reported of asking; the model's name follows."""
+
+
 def _silent(_what: str, _done: int, _total: int) -> None:
     """Report nothing."""
 
@@ -143,8 +147,13 @@ def check_names(registry: Registry, *, studies: Iterable[str], raters: Iterable[
     for kind, names, known in (("study", studies, sorted(registry.studies)), ("rater", raters, known_raters)):
         for name in names:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known[:3]
-                raise UnknownNameError(f"unknown {kind} {name!r}; did you mean one of {near}? ({len(known)} in all)")
+                raise UnknownNameError(unknown(kind, name, known))
+
+
+def unknown(kind: str, name: str, known: Sequence[str], where: str = "") -> str:
+    """Say that a name is not known, with the nearest that are and how many there are."""
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or list(known[:3])
+    return f"unknown {kind} {name!r}{where}; did you mean one of {near}? ({len(known):,} in all)"
 
 
 def requests_to_ask(house: House) -> pl.DataFrame:
@@ -222,7 +231,7 @@ def _ask_model(
     def report(n: int) -> None:
         nonlocal done
         done += n
-        house.progress(f"ask {model.name}", done, total)
+        house.progress(f"{ASKING}{model.name}", done, total)
 
     journal = Journal(house.settings.landing)
     cache = house.settings.cache

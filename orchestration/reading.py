@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import duckdb
 import polars as pl
 
-from orchestration.house import UnknownNameError
+from orchestration.house import UnknownNameError, unknown
 from orchestration.settings import Settings
 from orchestration.warehouse import connect, read_frame
 
@@ -122,24 +122,17 @@ def _cell(settings: Settings, rater_id: str, item_id: str, dataset: str | None) 
 
 
 def _what_is_unknown(settings: Settings, rater_id: str, item_id: str, dataset: str | None) -> str:
-    raters = query_published(settings, "select distinct rater_id from core.responses order by 1")["rater_id"]
+    planned = query_published(settings, "select distinct rater_id, dataset, item_id from core.responses")
+    raters = planned["rater_id"].unique().sort().to_list()
     if rater_id not in raters:
-        return f"unknown rater {rater_id!r}; expected one of {raters.head(8).to_list()} … ({len(raters)} in all)"
-    datasets = query_published(
-        settings, "select distinct dataset from core.responses where rater_id = ? order by 1", [rater_id]
-    )["dataset"]
+        return unknown("rater", rater_id, raters)
+    theirs = planned.filter(rater_id=rater_id)
+    datasets = theirs["dataset"].unique().sort().to_list()
     if dataset is not None and dataset not in datasets:
-        return f"unknown data set {dataset!r} for rater {rater_id!r}; expected one of {datasets.to_list()}"
-    items = query_published(
-        settings,
-        "select distinct item_id from core.responses where rater_id = ? and (?::varchar is null or dataset = ?) "
-        "order by 1",
-        [rater_id, dataset, dataset],
-    )["item_id"]
-    return (
-        f"unknown item {item_id!r} for rater {rater_id!r}{f' in {dataset!r}' if dataset else ''}; "
-        f"expected one of {items.head(8).to_list()} … ({len(items)} in all)"
-    )
+        return unknown("data set", dataset, datasets, f" of rater {rater_id!r}")
+    here = theirs if dataset is None else theirs.filter(dataset=dataset)
+    where = f" of rater {rater_id!r}{'' if dataset is None else f' in {dataset!r}'}"
+    return unknown("item", item_id, here["item_id"].unique().sort().to_list(), where)
 
 
 def read_trace(settings: Settings, *, rater_id: str, item_id: str, dataset: str | None = None) -> Trace:

@@ -102,11 +102,18 @@ def trace(found: Trace) -> None:
             say(f"  [{message['role']}] {_legible(message['content'])}")
         say(f"  → {cell(attempt['text'])}{' ' + attempt['error_message'] if attempt['error_message'] else ''}")
     gold = next((found.item[k] for k in ("gold_label", "answer_key", "gold_score") if found.item[k] is not None), None)
-    answer = ("answer_label", "answer_choice", "answer_score")
-    given = next((response[name] for name in answer if response[name] is not None), None)
-    say(f"\nparsed by {cell(response['parser_rule'])} (parser {cell(response['parser_version'])}): {cell(given)}")
-    say(f"reason: {cell(response['status_reason'])}; gold: {cell(gold)}")
+    say(f"\n{_answer(response)}{'' if gold is None else f'; gold: {cell(gold)}'}")
     table(found.fits, title="\nplace in the fits")
+
+
+def _answer(response: Mapping[str, object]) -> str:
+    """Say what a response was read as and by which rule, or why it is no answer; what there is not is left out."""
+    names = ("answer_label", "answer_choice", "answer_score", "answer_value")
+    given = next((response[name] for name in names if response[name] is not None), None)
+    what = f"no answer: {response['status']}" if given is None else f"answer: {cell(given)}"
+    parts = (("reason", "status_reason"), ("rule", "parser_rule"), ("parser", "parser_version"))
+    how = ", ".join(f"{word} {response[name]}" for word, name in parts if response[name] is not None)
+    return f"{what} ({how})" if how else what
 
 
 def _legible(content: str) -> str:

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from orchestration.cli import main
-from orchestration.cli.show import as_csv
+from orchestration.cli.show import as_csv, trace
 from orchestration.house import UnknownNameError
-from orchestration.reading import QueryError, answer_typed, read_trace
+from orchestration.reading import QueryError, Trace, answer_typed, read_trace
 from orchestration.settings import Settings
 
 
@@ -53,5 +53,36 @@ def test_csv_holds_lists_and_structs_as_json() -> None:
 
 
 def test_a_data_set_that_a_rater_has_not_answered_is_named(published: Settings) -> None:
-    with pytest.raises(UnknownNameError, match=r"unknown data set 'nosuch' .*expected one of \['labels'"):
+    with pytest.raises(UnknownNameError, match=r"unknown data set 'nosuch' of rater 'alpha\|0'; did you mean"):
         read_trace(published, rater_id="alpha|0", item_id="007", dataset="nosuch")
+
+
+NOTHING = dict.fromkeys(
+    ("answer_label", "answer_choice", "answer_score", "answer_value", "status_reason", "parser_rule", "parser_version")
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "line"),
+    [
+        ({"status": "refused", "parser_version": "p1"}, "no answer: refused (parser p1); gold: right"),
+        (
+            {"status": "invalid", "status_reason": "negated_answer", "parser_version": "p1"},
+            "no answer: invalid (reason negated_answer, parser p1); gold: right",
+        ),
+        ({"status": "not_asked"}, "no answer: not_asked; gold: right"),
+        (
+            {"status": "ok", "answer_value": 0.5, "parser_rule": "statement", "parser_version": "p1"},
+            "answer: 0.500 (rule statement, parser p1); gold: right",
+        ),
+    ],
+)
+def test_a_trace_says_what_there_is_to_say(
+    capsys: pytest.CaptureFixture[str], row: dict[str, object], line: str
+) -> None:
+    response = NOTHING | {"dataset": "labels", "item_id": "007", "rater_id": "alpha|0"} | row
+    item = {"item_text": "Warm air rises", "gold_label": "right", "answer_key": None, "gold_score": None}
+    trace(Trace(response, pl.DataFrame(), item, pl.DataFrame({"irt_model": []})))
+    printed = capsys.readouterr().out.splitlines()
+    assert line in printed
+    assert not [text for text in printed if "–" in text]

@@ -95,15 +95,22 @@ def test_status_and_trace_lead_back_to_the_text(cli: Cli) -> None:
     traced = cli("trace", "--rater", "n|a", "--item", "52779E469111").stdout
     assert "tiny_labels / 52779E469111 asked of n|a: ok" in traced
     assert "Label: " in traced
+    assert "\nanswer: half (rule statement, parser " in traced
     assert "place in the fits" in traced
+    blank = cli("trace", "--rater", "n|b", "--item", "a|b").stdout
+    assert "\nno answer: not_recorded (parser " in blank
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (("sql", "from marts.leaderbord"), "leaderbord"),
-        (("trace", "--rater", "m|z", "--item", "007"), "unknown rater 'm|z'; expected one of"),
-        (("trace", "--rater", "m|a", "--item", "07"), "unknown item '07' for rater 'm|a'; expected one of"),
+        (("trace", "--rater", "m|z", "--item", "007"), "unknown rater 'm|z'; did you mean one of ['m|b', 'm|a']?"),
+        (("trace", "--rater", "m|a", "--item", "07"), "unknown item '07' of rater 'm|a'; did you mean one of ['007',"),
+        (
+            ("trace", "--rater", "m|a", "--item", "007", "--dataset", "tiny_label"),
+            "unknown data set 'tiny_label' of rater 'm|a'; did you mean one of ['tiny_labels']? (1 in all)",
+        ),
         (("run", "--rater", "m|z"), "unknown rater 'm|z'; did you mean"),
     ],
 )
