@@ -24,7 +24,7 @@ class NumbaPasses:
 
     def __init__(self, cells: Cells, scales: Scales, start: Point) -> None:
         self._cells, self._scales = cells, scales
-        self._u = start.u.copy() if scales.u > 0 and start.u.any() else np.zeros(start.u.shape)
+        self._u = np.array(start.u, order="C") if scales.u > 0 else np.zeros(start.u.shape)
         self._info, self._pull = (np.empty(start.u.shape, dtype=np.float32) for _ in range(2))
         self._edges = chunk_edges(cells)
         self._seen = (cells.n_rt > 0).view(np.uint8) if cells.observed.size else np.empty((0, 0), dtype=np.uint8)

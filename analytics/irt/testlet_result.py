@@ -187,7 +187,7 @@ def make_fit(
         b=np.where(no_item, np.nan, point.b)[back],
         b_se=np.where(no_item, np.nan, np.sqrt(info.var_b))[back],
         u=_where_seen(cells, point.u),
-        u_se=_where_seen(cells, np.sqrt(info.var_u)),
+        u_se=_where_seen(cells, np.sqrt(info.var_u) if solution.information else info.var_u),
         mean_b=point.mean_b,
         mean_b_se=float(np.sqrt(info.var_mean_b)),
         sd_theta=reported["theta"],
@@ -213,10 +213,9 @@ def _where_seen(cells: Cells, effects: FloatArray) -> FloatArray:
 
 
 def _no_information(cells: Cells) -> Information:
-    unknown = np.full(cells.n_rt.shape, np.nan)
     return Information(
-        var_theta=unknown[0],
-        var_u=unknown,
+        var_theta=np.full(cells.weight.size, np.nan),
+        var_u=np.broadcast_to(np.nan, cells.n_rt.shape),
         var_b=np.full(cells.n_item.size, np.nan),
         var_mean_b=float("nan"),
         half_log_determinant=float("nan"),
