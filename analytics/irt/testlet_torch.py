@@ -24,7 +24,7 @@ class TorchPasses:
 
         self._torch: Any = torch
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
-        self._u = self._tensor(start.u if scales.u > 0 else np.zeros(start.u.shape))
+        self._u = self._tensor(np.array(start.u) if scales.u > 0 else np.zeros(start.u.shape))
         self._right, self._weight = self._tensor(cells.right_rt), self._tensor(cells.weight)
         self._seen = self._tensor((cells.n_rt > 0).astype(np.float64)) if cells.observed.size else None
         self._observed = torch.as_tensor(cells.observed, device=self._device) if cells.observed.size else None
