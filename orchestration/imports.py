@@ -19,9 +19,9 @@ from inference.raters import RaterConflictError
 from inference.registry import Registry, RegistryError
 from inference.sources.eval_logs import COLUMNS, LogFields, facts_of, is_eval_log, read_eval_log, write_long
 from inference.sources.prediction_notes import notes_on
-from inference.sources.predictions import LongColumns, describe_predictions
+from inference.sources.predictions import Described, LongColumns, describe_predictions
 from inference.sources.tables import SourceError
-from orchestration.house import load_catalogue
+from orchestration.house import Catalogue, load_catalogue
 from orchestration.locks import hold
 from orchestration.settings import Settings
 
@@ -50,6 +50,7 @@ class _Table:
     """A delimited file that is to be taken in, and what is known of it beforehand."""
 
     file: Path
+    called: str
     id_columns: Sequence[str] = ()
     long: LongColumns | None = None
     is_blank_empty: bool = False
@@ -101,11 +102,11 @@ def import_responses(
         raise RegistryError(f"{file}: {what}")
     name = name or file.stem
     entry = settings.own_registry / "recorded" / f"{encode_file_name(name)}.yml"
-    given = _Table(file, id_columns, long, is_blank_empty)
+    given = _Table(file, str(file), id_columns, long, is_blank_empty)
     with (
         hold(settings.locks, "import", wait_seconds=30),
         _as_table(given, log_fields) as table,
-        _naming(file, table.file, entry),
+        _naming({table.file: table.called, entry: str(file)}),
     ):
         stored = settings.inbox / f"{encode_file_name(name)}{table.file.suffix}"
         before = load_catalogue(settings)
@@ -134,12 +135,18 @@ def import_responses(
             stored.unlink()
             raise
     gained = after.raters.height - before.raters.height, after.plan.height - before.plan.height
+    notes = (*table.notes, *_notes(described, dataset, after, is_log=is_eval_log(file)))
+    return Imported(stored, entry, *gained, notes)
+
+
+def _notes(described: Described, dataset: str, after: Catalogue, *, is_log: bool) -> Iterator[str]:
+    """Yield what the file holds besides answers to what is asked, and whether it is asked at all."""
     theirs = pl.col("rater_id").is_in([rater.rater_id for rater in described.raters])
     asked = set(after.plan.filter(theirs, dataset=dataset)["item_id"])
     bank = after.banks[after.registry.bank_of(dataset).name]
-    notes = (*table.notes, *notes_on(described, dataset, after.registry, bank, asked, is_log=is_eval_log(file)))
-    idle = f"no study asks {dataset!r}; name it in one, with the engine recorded, to have it scored"
-    return Imported(stored, entry, *gained, notes=notes if gained[1] else (*notes, idle))
+    yield from notes_on(described, dataset, after.registry, bank, asked, is_log=is_log)
+    if not asked:
+        yield f"no study asks {dataset!r}; name it in one, with the engine recorded, to have it scored"
 
 
 def _recorded_names(registry: Registry) -> set[str]:
@@ -148,14 +155,14 @@ def _recorded_names(registry: Registry) -> set[str]:
 
 
 @contextmanager
-def _naming(file: Path, *made_of_it: Path) -> Iterator[None]:
+def _naming(called: Mapping[Path, str]) -> Iterator[None]:
     """Have complaints name the file that was given, and not what was made of it and is taken back."""
     try:
         yield
     except (RegistryError, SourceError, RaterConflictError) as problem:
         message = str(problem)
-        for path in made_of_it:
-            message = message.replace(str(path), str(file))
+        for path, name in called.items():
+            message = message.replace(str(path), name)
         if message == str(problem):
             raise
         raise type(problem)(message) from problem
@@ -176,7 +183,15 @@ def _as_table(given: _Table, log_fields: LogFields) -> Iterator[_Table]:
             (log.n_repeated, "responses of later epochs or repeats were not taken"),
         )
         notes = tuple(f"{n:,} {what}" for n, what in left_out if n)
-        yield _Table(path, COLUMNS[:1], LongColumns(*COLUMNS[1:]), True, facts_of(log), notes)
+        yield _Table(
+            path,
+            f"{given.file}, written as a table",
+            COLUMNS[:1],
+            LongColumns(*COLUMNS[1:]),
+            True,
+            facts_of(log),
+            notes,
+        )
 
 
 def _write(file: Path, stored: Path, entry: Path, text: str) -> None:

@@ -75,7 +75,8 @@ def test_an_inspect_log_lands_with_what_it_says_of_its_end(
 
 
 def test_a_log_of_other_items_is_refused_with_ids_of_both_sides(settings: Settings) -> None:
-    with pytest.raises(SourceError, match=r"ids are not in data set tiny_labels: '12', 'a\|b/c', 'long'"):
+    unknown = r"inspect\.eval, written as a table \(inspect\): 3 ids are not in .*: '12', 'a\|b/c', 'long', on lines \d"
+    with pytest.raises(SourceError, match=unknown):
         import_responses(settings, LOGS / "inspect.eval", "tiny_labels")
     assert nothing_was_written(settings)
 
