@@ -16,12 +16,14 @@ from typing import Any
 import polars as pl
 from dagster import DagsterInstance, Definitions, ExecuteInProcessResult
 from dagster._core.execution.plan.objects import StepFailureData
+from dagster._core.instance import InstanceRef
+from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 
-from orchestration.build import ask_definitions, build_definitions
+from orchestration import freshness
 from orchestration.dbt import prepared_manifest
-from orchestration.house import House, Progress, load_catalogue, raters_by_model
+from orchestration.house import ASKING, House, Progress, load_catalogue, raters_by_model
 from orchestration.interrupts import noticed_stops
-from orchestration.locks import REFRESH
+from orchestration.locks import REFRESH, REFRESH_WAIT_SECONDS, held_locks, hold
 from orchestration.partitions import sync_partitions
 from orchestration.requests import ASK_JOB, REFRESH_JOB, ask_configuration
 from orchestration.runs import clear_killed_runs, own_tags
@@ -39,8 +41,13 @@ run_monitoring:
   enabled: true
   start_timeout_seconds: 300
   free_slots_after_run_end_seconds: 30
+event_log_storage:
+  module: orchestration.event_log
+  class: EventLog
 """
 DBT_ERRORS = "Errors parsed from dbt logs:"
+TURN = "turn to refresh"
+"""Lock that runs of the command line hold while they look whether a refresh is needed, and refresh."""
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -66,6 +73,14 @@ def prepare_dagster_home(settings: Settings) -> None:
         configuration.write_text(DAGSTER_YAML)
     os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
     os.environ["DAGSTER_DISABLE_TELEMETRY"] = "true"
+
+
+def _instance(settings: Settings) -> DagsterInstance:
+    """Open Dagster's records; without a file per step for what it prints, which goes to the log of the whole run."""
+    no_files = {"module": NoOpComputeLogManager.__module__, "class": NoOpComputeLogManager.__name__}
+    return DagsterInstance.from_ref(
+        InstanceRef.from_dir(str(settings.dagster_home), overrides={"compute_logs": no_files})
+    )
 
 
 @contextlib.contextmanager
@@ -115,6 +130,20 @@ def _execute(
     )
 
 
+@contextlib.contextmanager
+def _turn(house: House) -> Iterator[None]:
+    """Wait for the refresh of another process, saying so, and keep other runs waiting while the block lasts."""
+    held = held_locks(house.settings.locks)
+    holder = held.get(TURN) or held.get(REFRESH)
+    if holder is not None:
+        house.progress(f"waiting for the refresh of {holder}", 0, 1)
+    with hold(house.settings.locks, TURN, wait_seconds=REFRESH_WAIT_SECONDS):
+        if holder is not None:
+            with hold(house.settings.locks, REFRESH, wait_seconds=REFRESH_WAIT_SECONDS):
+                house.progress(f"waiting for the refresh of {holder}", 1, 1)
+        yield
+
+
 class _Counted:
     """Passes progress on, and counts the requests that were asked."""
 
@@ -123,7 +152,7 @@ class _Counted:
         self.n_asked = 0
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if what != REFRESH:
+        if what.startswith(ASKING):
             before = self._done.get(what, 0)
             # a model that is asked once more begins at its first request again
             self.n_asked += done - before if done >= before else done
@@ -154,13 +183,15 @@ def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
     prepare_dagster_home(settings)
     catalogue = load_catalogue(settings)
     with (
-        DagsterInstance.get() as instance,
+        _instance(settings) as instance,
         _output_to(settings.home / "logs" / "run.log"),
         ThreadPoolExecutor(max_workers=1) as beside,
         noticed_stops() as is_told_to_stop,
     ):
-        # dbt reads its project in a process of its own while raters are asked
+        # dbt reads its project in a process of its own while the rest is imported (seconds) and raters are asked
         manifest = beside.submit(prepared_manifest, settings)
+        from orchestration.build import ask_definitions, build_definitions
+
         clear_killed_runs(instance)
         sync_partitions(instance, catalogue.raters.filter("is_active")["rater_id"])
         asking = ask_definitions(house)
@@ -173,7 +204,10 @@ def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
             if is_told_to_stop():
                 raise KeyboardInterrupt
         started = time.monotonic()
-        done = _execute(build_definitions(house, manifest.result()), REFRESH_JOB, instance, {})
+        with _turn(house):
+            if not house.force and freshness.is_current(settings, catalogue.registry):
+                return LocalRun(counted.n_asked, tuple(failures), (), seconds)  # another run has just done it
+            done = _execute(build_definitions(house, manifest.result()), REFRESH_JOB, instance, {})
         failures += _failure_lines(done)
         seconds["refresh"] = time.monotonic() - started
         if is_told_to_stop() and not done.success:

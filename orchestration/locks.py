@@ -17,6 +17,8 @@ from inference.identity import decode_file_name, encode_file_name
 from orchestration.warehouse import command_of
 
 REFRESH = "refresh"
+REFRESH_WAIT_SECONDS = 600.0
+"""How long one refresh waits for another."""
 FILES_OF_A_PROCESS = 1024
 """Files that a process may have open besides its locks."""
 

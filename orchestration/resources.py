@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from dagster import InitResourceContext, ResourceDefinition, resource
 
 from orchestration.house import House
-from orchestration.locks import REFRESH, hold
+from orchestration.locks import REFRESH, REFRESH_WAIT_SECONDS, hold
 from orchestration.runs import own_tags
-
-REFRESH_WAIT_SECONDS = 600.0
 
 
 def house_resource(house: House) -> ResourceDefinition:

@@ -6,6 +6,7 @@ Written under a temporary name and renamed, so a kill leaves no half file; a fil
 import os
 import pickle
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from inference.encoders.minilm import REVISION, SentenceEncoder
 from inference.identity import hash_of
 
 TEXTS_AT_ONCE = 32
+MOST_THREADS = 4
+"""Texts are encoded on so many cores at most; each batch is one thread's, so the numbers do not depend on it."""
 
 
 def cached(folder: Path, key: Any, compute: Callable[[], Any]) -> Any:
@@ -66,11 +69,14 @@ class Embeddings:
     def prepare(self, texts: Iterable[str]) -> None:
         """Encode texts that are not known yet, many at once."""
         unknown = sorted(set(texts) - self._known.keys(), key=lambda text: (len(text), text))
-        for start in range(0, len(unknown), TEXTS_AT_ONCE):
-            self._encoder = self._encoder or SentenceEncoder()
-            batch = unknown[start : start + TEXTS_AT_ONCE]
-            # five decimals are far above the noise of the arithmetic: the same answer on every machine
-            self._known.update(zip(batch, self._encoder.encode(batch).round(5), strict=True))
+        if not unknown:
+            return
+        self._encoder = self._encoder or SentenceEncoder()
+        batches = [unknown[start : start + TEXTS_AT_ONCE] for start in range(0, len(unknown), TEXTS_AT_ONCE)]
+        with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as threads:
+            for batch, encoded in zip(batches, threads.map(self._encoder.encode, batches), strict=True):
+                # five decimals are far above the noise of the arithmetic: the same answer on every machine
+                self._known.update(zip(batch, encoded.round(5), strict=True))
 
     def save(self) -> None:
         """Store what is new, together with what others have stored meanwhile."""

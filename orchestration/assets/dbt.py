@@ -14,11 +14,15 @@ from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtC
 from orchestration.assets.raw import POOL_WAREHOUSE
 from orchestration.assets.rooms import OWNERS
 from orchestration.assets.table_metadata import with_table_metadata
+from orchestration.dbt import target_path
 from orchestration.house import House
 from orchestration.refresh import record_layer
 
-BUILD = ["build", "--indirect-selection", "buildable", "--exclude-resource-type", "unit_test"]
-"""Unit tests check code, not data; they are run by the test suite."""
+BUILD = [
+    "build", "--indirect-selection", "buildable", "--exclude-resource-type", "unit_test",
+    "--no-write-json", "--log-level-file", "warn",
+]  # fmt: skip
+"""Unit tests check code, not data; they are run by the test suite. Dagster reads what dbt prints, and needs no file."""
 
 STEPS = {"core": "staging core source:raw", "marts": "marts source:psychometrics source:meta"}
 """What each dbt step builds and tests, by the layer that it completes."""
@@ -57,7 +61,9 @@ def dbt_step(manifest: Path, layer: str) -> AssetsDefinition:
         pool=POOL_WAREHOUSE,
     )
     def step(context: AssetExecutionContext, dbt: DbtCliResource, locked_house: ResourceParam[House]) -> Iterator[Any]:
-        yield from with_table_metadata(context, locked_house, dbt.cli(BUILD, context=context).stream())
+        # one folder per step, not one per run: the lock keeps two refreshes apart
+        building = dbt.cli(BUILD, context=context, target_path=target_path(locked_house.settings) / layer)
+        yield from with_table_metadata(context, locked_house, building.stream())
         record_layer(locked_house, layer)
 
     return step

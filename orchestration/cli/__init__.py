@@ -5,6 +5,7 @@ libraries stand inside the commands, so that ``--help`` answers at once. Exit co
 way and was named; 2: bad input, nothing was changed.
 """
 
+import gc
 import sys
 
 import typer
@@ -48,6 +49,8 @@ OUT_OF_ROOM = (
 
 def main() -> None:
     """Run the command line; a fault of the input is one plain line and exit code 2."""
+    # most of what a command makes lives to its end: looking through it seldom saves a tenth of the imports' time
+    gc.set_threshold(100_000, 20, 20)
     try:
         app()
     except Exception as error:
