@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analytics.irt.small_inverse import invert_all
 from analytics.irt.testlet_laplace import Batch
 from analytics.matrix import FloatArray, IntArray
 
@@ -114,11 +115,10 @@ class FacetSystem:
             log_determinant += log_of_block
             inverses.append(inverse)
             to_thetas.append(to_theta)
-        inverse_b = np.asarray(np.linalg.inv(items), dtype=np.float64)
+        inverse_b, log_of_items = invert_all(items)
         to_z = inverse_b @ pull
         dense -= pull.reshape(-1, n_raters + 1).T @ to_z.reshape(-1, n_raters + 1)
-        log_determinant += float(np.sum(np.linalg.slogdet(items)[1]))
-        return _Block(inverses, to_thetas, inverse_b, to_z), log_determinant
+        return _Block(inverses, to_thetas, inverse_b, to_z), log_determinant + log_of_items
 
     def solve(self, right: FacetPoint) -> FacetPoint:
         """Solve Hessian x = right-hand side."""
@@ -204,9 +204,10 @@ def _invert(diagonal: FloatArray, factor: FloatArray) -> tuple[FloatArray, float
     if factor.shape[2] >= factor.shape[1]:
         block = -factor @ factor.transpose(0, 2, 1)
         block[:, size, size] += diagonal
-        return np.asarray(np.linalg.inv(block), dtype=np.float64), float(np.sum(np.linalg.slogdet(block)[1]))
+        return invert_all(block)
     scaled = factor / diagonal[:, :, None]
     core = np.eye(factor.shape[2]) - factor.transpose(0, 2, 1) @ scaled
-    inverse = scaled @ np.linalg.inv(core) @ scaled.transpose(0, 2, 1)
+    inverse_core, log_of_core = invert_all(core)
+    inverse = scaled @ inverse_core @ scaled.transpose(0, 2, 1)
     inverse[:, size, size] += 1.0 / diagonal
-    return np.asarray(inverse, dtype=np.float64), float(np.log(diagonal).sum() + np.sum(np.linalg.slogdet(core)[1]))
+    return np.asarray(inverse, dtype=np.float64), float(np.log(diagonal).sum()) + log_of_core

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analytics.irt.small_inverse import invert_all
 from analytics.irt.testlet_pack import Cells
 from analytics.irt.testlet_point import Point, Scales
 from analytics.matrix import FloatArray, IntArray
@@ -184,13 +185,13 @@ def eliminate(
         n_testlets, size, _ = batch.w.shape
         block = -(batch.w * batch.spread[:, None, :]) @ batch.w.transpose(0, 2, 1)
         block[:, np.arange(size), np.arange(size)] += batch.w.sum(axis=2) + scales.b_precision
-        inverse = np.asarray(np.linalg.inv(block), dtype=np.float64)
+        inverse, log_of_block = invert_all(block)
         to_mean = np.full((n_testlets, size, 1), scales.b_precision)
         pull = np.concatenate([batch.w * batch.kept[:, None, :], to_mean], axis=2)
         to_z = inverse @ pull
         dense -= pull.reshape(-1, n_raters + 1).T @ to_z.reshape(-1, n_raters + 1)
         diagonal[:-1] += np.sum(batch.w.sum(axis=1) * batch.kept, axis=0)
-        log_determinant += float(np.sum(np.linalg.slogdet(block)[1]) - np.sum(np.log(batch.kept)))
+        log_determinant += log_of_block - float(np.sum(np.log(batch.kept)))
         solved.append(_Solved(inverse, to_z))
     dense[np.diag_indices_from(dense)] += diagonal
     return solved, dense, log_determinant
