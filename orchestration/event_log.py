@@ -1,7 +1,8 @@
-"""Where Dagster writes its event log: its own storage in SQLite, kept open.
+"""Where a run in this process writes Dagster's events: Dagster's own storage in SQLite, kept open.
 
 Dagster opens and closes a file several times for every event, and SQLite tidies up and waits for the disk each time; a
-refresh writes hundreds of events. Holds how the files are opened. Does not hold what is written, which is Dagster's.
+refresh writes hundreds of events. Holds how the files are opened. Does not hold what is written, which is Dagster's;
+its web server and daemon read it by their own means.
 """
 
 import os
@@ -42,12 +43,12 @@ class EventLog(SqliteEventLogStorage):
 
     @classmethod
     def config_type(cls) -> dict[str, Any]:
-        """Return what ``dagster.yaml`` may say of it: nothing."""
+        """Return what may be said of it in a configuration: nothing."""
         return {}
 
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
-        """Return the storage below Dagster's home, where Dagster's own would be."""
+        """Return the storage below Dagster's home, where Dagster's own is."""
         return cls(str(Path(os.environ["DAGSTER_HOME"]) / "history" / "runs"), inst_data, **config_value)
 
     def has_table(self, table_name: str) -> bool:
@@ -69,3 +70,5 @@ class EventLog(SqliteEventLogStorage):
                 self._initialized_dbs.add(shard)
             with engine.connect() as connection, connection.begin():
                 yield connection
+            # what is written lies in the log beside the file until it is closed; who watches the file is told here
+            os.utime(self.path_for_shard(shard))

@@ -21,6 +21,7 @@ from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 
 from orchestration import freshness
 from orchestration.dbt import prepared_manifest
+from orchestration.event_log import EventLog
 from orchestration.house import ASKING, House, Progress, load_catalogue, raters_by_model
 from orchestration.interrupts import noticed_stops
 from orchestration.locks import REFRESH, REFRESH_WAIT_SECONDS, held_locks, hold
@@ -41,9 +42,6 @@ run_monitoring:
   enabled: true
   start_timeout_seconds: 300
   free_slots_after_run_end_seconds: 30
-event_log_storage:
-  module: orchestration.event_log
-  class: EventLog
 """
 DBT_ERRORS = "Errors parsed from dbt logs:"
 TURN = "turn to refresh"
@@ -75,12 +73,13 @@ def prepare_dagster_home(settings: Settings) -> None:
     os.environ["DAGSTER_DISABLE_TELEMETRY"] = "true"
 
 
-def _instance(settings: Settings) -> DagsterInstance:
-    """Open Dagster's records; without a file per step for what it prints, which goes to the log of the whole run."""
-    no_files = {"module": NoOpComputeLogManager.__module__, "class": NoOpComputeLogManager.__name__}
-    return DagsterInstance.from_ref(
-        InstanceRef.from_dir(str(settings.dagster_home), overrides={"compute_logs": no_files})
-    )
+def open_instance(settings: Settings) -> DagsterInstance:
+    """Open Dagster's records for many events in a row, and without files per step: the whole run has one log."""
+    quick = {
+        name: {"module": implementation.__module__, "class": implementation.__name__}
+        for name, implementation in (("event_log_storage", EventLog), ("compute_logs", NoOpComputeLogManager))
+    }
+    return DagsterInstance.from_ref(InstanceRef.from_dir(str(settings.dagster_home), overrides=quick))
 
 
 @contextlib.contextmanager
@@ -183,7 +182,7 @@ def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
     prepare_dagster_home(settings)
     catalogue = load_catalogue(settings)
     with (
-        _instance(settings) as instance,
+        open_instance(settings) as instance,
         _output_to(settings.home / "logs" / "run.log"),
         ThreadPoolExecutor(max_workers=1) as beside,
         noticed_stops() as is_told_to_stop,
