@@ -15,7 +15,7 @@ from inference.engines import Place, open_engine
 from inference.landing import Journal
 from inference.planning import check_bound, plan_requests, rater_rows, to_ask
 from inference.registry import ModelSpec, RecordedSpec, Registry, load_registry
-from inference.sources import BankFrames, read_bank
+from inference.sources import BankFrames, bank_fingerprint, read_bank
 from orchestration import freshness, intake
 from orchestration.locks import hold_raters
 from orchestration.settings import Settings
@@ -119,7 +119,7 @@ def read_registry(settings: Settings) -> Registry:
 
 
 def load_catalogue(settings: Settings) -> Catalogue:
-    """Read registry and banks and make the plan; the last one is kept while nothing changes.
+    """Read registry and banks and make the plan; the last one, and banks that are the same, are kept.
 
     Raises
     ------
@@ -129,7 +129,11 @@ def load_catalogue(settings: Settings) -> Catalogue:
     registry = read_registry(settings)
     key = freshness.plan_fingerprint(registry)
     if key not in _catalogues:
-        banks = {name: read_bank(bank, registry) for name, bank in registry.banks.items()}
+        read = {bank.load.fingerprint: bank for last in _catalogues.values() for bank in last.banks.values()}
+        banks = {
+            name: read.get(bank_fingerprint(bank, registry)) or read_bank(bank, registry)
+            for name, bank in registry.banks.items()
+        }
         _catalogues.clear()
         _catalogues[key] = Catalogue(registry, banks, rater_rows(registry), plan_requests(registry, banks))
     return _catalogues[key]

@@ -47,17 +47,18 @@ def import_responses(
     if response_column is not None and len(rater_column or ()) != 1:
         raise typer.BadParameter("--response-column needs one --rater-column, the column with the raters")
     long = LongColumns(rater_column[0], response_column) if rater_column and response_column else None
-    imported = take_in(
-        load_settings(),
-        file,
-        dataset,
-        name=name,
-        id_columns=id_column or (),
-        rater_columns=() if long else rater_column or (),
-        long=long,
-        is_blank_empty=blank_is_empty,
-        log_fields=LogFields(item_field, model, condition),
-    )
+    with show.waiting("reading the file and the data sets"):
+        imported = take_in(
+            load_settings(),
+            file,
+            dataset,
+            name=name,
+            id_columns=id_column or (),
+            rater_columns=() if long else rater_column or (),
+            long=long,
+            is_blank_empty=blank_is_empty,
+            log_fields=LogFields(item_field, model, condition),
+        )
     gained = f"{show.count(imported.n_raters, 'rater')} with {show.count(imported.n_requests, 'request')}"
     show.say(f"registered: {gained}, in {imported.entry}")
     show.say(f"copy of the file: {imported.file}")
