@@ -189,12 +189,14 @@ def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
     ):
         # dbt reads its project in a process of its own while the rest is imported (seconds) and raters are asked
         manifest = beside.submit(prepared_manifest, settings)
+        house.progress("prepare", 0, 1)
         from orchestration.build import ask_definitions, build_definitions
 
         clear_killed_runs(instance)
         sync_partitions(instance, catalogue.raters.filter("is_active")["rater_id"])
         asking = ask_definitions(house)
         seconds["prepare"] = time.monotonic() - started
+        house.progress("prepare", 1, 1)
         for model, rater_ids in raters_by_model(requests, catalogue.raters).items():
             started = time.monotonic()
             done = _execute(asking, ASK_JOB, instance, ask_configuration(rater_ids))

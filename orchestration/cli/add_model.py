@@ -56,7 +56,8 @@ def add_model(
         name, engine.value, model, revision, family, task.value, template, condition, temperature,
         _pairs("--setting", setting or ()), _pairs("--runtime", runtime or ()), study or (),
     )  # fmt: skip
-    added = new_models.add_model(load_settings(), facts)
+    with show.waiting("reading registry and banks"):
+        added = new_models.add_model(load_settings(), facts)
     show.say(f"wrote {added.file}\n\n{added.text}")
     if added.to_ask.is_empty():
         show.say(f"no study asks it yet: add studies to the file, e.g. {list(added.studies)}")

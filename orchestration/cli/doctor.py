@@ -23,7 +23,8 @@ def doctor(format: Annotated[Format, typer.Option(help="How to print the finding
     from orchestration.doctor import examine, is_well
     from orchestration.settings import load_settings
 
-    findings = examine(load_settings())
+    with show.waiting("looking at the installation"):
+        findings = examine(load_settings())
     if format is Format.json:
         show.say(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
     else:

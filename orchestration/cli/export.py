@@ -25,5 +25,7 @@ def export(
     from orchestration.cli import show
     from orchestration.settings import load_settings
 
-    for file in exporting.export(load_settings(), out, format=format.value, dataset=dataset):
+    with show.waiting("writing the response matrix"):
+        files = exporting.export(load_settings(), out, format=format.value, dataset=dataset)
+    for file in files:
         show.say(f"{file.path}: {file.n_rows:,} rows")

@@ -21,7 +21,8 @@ def parse_diff(
     from orchestration.parser_changes import parser_changes
     from orchestration.settings import load_settings
 
-    found = parser_changes(load_settings(), old, new)
+    with show.waiting("comparing answers"):
+        found = parser_changes(load_settings(), old, new)
     if format is Format.csv:
         sys.stdout.write(show.as_csv(found.changed))
     elif format is Format.json:

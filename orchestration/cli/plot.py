@@ -22,5 +22,6 @@ def plot(
             show.say(f"{key}: {entry.description}")
         return
     check_suffix(out)
-    save(draw(load_settings(), name, dataset=dataset, fit=fit), out)
+    with show.waiting(f"drawing {name}"):
+        save(draw(load_settings(), name, dataset=dataset, fit=fit), out)
     show.say(f"wrote {out}")

@@ -23,11 +23,12 @@ def prompt(
     import json
     from dataclasses import asdict
 
-    from orchestration.cli.show import say
+    from orchestration.cli.show import say, waiting
     from orchestration.prompting import shown_prompt
     from orchestration.settings import load_settings
 
-    shown = shown_prompt(load_settings(), rater, item, dataset)
+    with waiting("reading registry and banks"):
+        shown = shown_prompt(load_settings(), rater, item, dataset)
     if format is Format.json:
         say(json.dumps(asdict(shown), ensure_ascii=False, indent=2))
         return

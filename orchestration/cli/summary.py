@@ -54,7 +54,8 @@ def after_run(settings: Settings, registry: Registry, done: "LocalRun", seconds:
 
 def planned(house: House) -> None:
     """Print what a run would ask, by rater and data set."""
-    requests = requests_to_ask(house)
+    with show.waiting("reading registry and banks"):
+        requests = requests_to_ask(house)
     catalogue = load_catalogue(house.settings)
     _unavailable(catalogue.registry)
     if requests.is_empty():

@@ -40,7 +40,9 @@ def run(
         return
     with show.progress_bars() as progress:
         house = House(settings, progress, supersede, force, frozenset(study or ()), frozenset(rater or ()), on.value)
+        progress("read registry and banks", 0, 1)
         requests = requests_to_ask(house)  # bad input is refused here, before Dagster is loaded
+        progress("read registry and banks", 1, 1)
         from orchestration.local import run_local
 
         try:
