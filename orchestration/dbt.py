@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 
 from inference.identity import hash_of
+from orchestration.locks import hold
 from orchestration.settings import DBT_PROJECT_DIR, Settings
 
+PARSE_WAIT_SECONDS = 300.0
 SUFFIXES = (".sql", ".yml", ".yaml", ".csv", ".md")
 
 
@@ -61,16 +63,26 @@ def prepared_manifest(settings: Settings) -> Path:
     ------
     DbtError
         If dbt cannot parse the project.
+    LockHeldError
+        If another process is at it for minutes.
     """
     target = target_path(settings)
     manifest, stamp = target / "manifest.json", target / "manifest.hash"
     current = project_hash()
-    if manifest.exists() and stamp.exists() and stamp.read_text() == current:
-        return manifest
-    target.mkdir(parents=True, exist_ok=True)
+    # two processes that wrote it at once would leave a mixture
+    with hold(settings.locks, "dbt parse", wait_seconds=PARSE_WAIT_SECONDS):
+        if manifest.exists() and stamp.exists() and stamp.read_text() == current:
+            return manifest
+        target.mkdir(parents=True, exist_ok=True)
+        stamp.unlink(missing_ok=True)
+        _parse(settings)
+        stamp.write_text(current)
+    return manifest
+
+
+def _parse(settings: Settings) -> None:
+    """Have dbt read its project and write the manifest."""
     command = [dbt_executable(), "parse", "--project-dir", str(DBT_PROJECT_DIR), "--quiet"]
     done = subprocess.run(command, env=os.environ | environment(settings), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise DbtError(f"dbt parse failed:\n{(done.stdout + done.stderr)[-2000:]}")
-    stamp.write_text(current)
-    return manifest
