@@ -16,6 +16,16 @@ from (values
 """
 
 
+ABILITIES = """
+create schema psychometrics;
+create table psychometrics.irt_fits as select dataset as fit_id, dataset, true as is_primary
+from (values ('none'), ('some'), ('good')) as fits (dataset);
+create table psychometrics.irt_raters as select dataset as fit_id, dataset, theta, theta_se
+from (values ('none', 0, 5), ('none', 0.1, 5), ('none', 0.2, 5), ('some', 0, 0.6), ('some', 1, 0.6), ('some', 2, 0.6),
+    ('good', 0, 0.2), ('good', 1, 0.2), ('good', 2, 0.2)) as raters (dataset, theta, theta_se)
+"""
+
+
 def test_r3_a_rater_that_is_often_cut_off_or_invalid_is_a_warning():
     (check,) = [check for check in CHECKS if check.name == "responses_can_be_read"]
     assert not check.is_error
@@ -24,3 +34,12 @@ def test_r3_a_rater_that_is_often_cut_off_or_invalid_is_a_warning():
         found = findings(connection, check)
     # 5 of 100 is not more than 5 %; 2 + 3 + 1 of 100 is
     assert found == ["d: cut: 6.0 % of 100 responses are truncated (5) or invalid (1)"]
+
+
+def test_a_reliability_is_a_number_down_to_0_and_no_figure_below():
+    (check,) = [check for check in CHECKS if check.name == "abilities_are_reliable"]
+    with duckdb.connect() as connection:
+        connection.execute(ABILITIES)
+        found = findings(connection, check)
+    # variance of theta 1; mean squared error .36 and .04; and 25 against a variance of .01
+    assert found == ["none: separation reliability below 0", "some: separation reliability 0.64"]
