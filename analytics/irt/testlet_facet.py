@@ -20,7 +20,7 @@ from analytics.irt.testlet_facet_search import (
 )
 from analytics.irt.testlet_facet_system import FacetScales
 from analytics.irt.testlet_result import SMALLEST_SD, Variances
-from analytics.irt.testlet_scale import marginal_factor
+from analytics.irt.testlet_scale import WithMarginalScale
 from analytics.literals import check_option
 from analytics.matrix import FloatArray, IntArray
 
@@ -30,7 +30,7 @@ DEFAULT_SCALES = FacetScales(theta=0.7, b=1.5, u=0.5, v=0.7)
 
 
 @dataclass(frozen=True, slots=True)
-class FacetFit:
+class FacetFit(WithMarginalScale):
     """A penalised fit with a model facet; input order throughout.
 
     Attributes
@@ -79,14 +79,9 @@ class FacetFit:
     identification: str
 
     @property
-    def theta_marginal(self) -> FloatArray:
-        """Ability on the marginal scale (`testlet_scale`), u and v averaged out, shape (n_raters,)."""
-        return self.theta * marginal_factor(self.sd_u, self.sd_v)
-
-    @property
-    def theta_marginal_se(self) -> FloatArray:
-        """Standard error of `theta_marginal` given the standard deviations of the effects, shape (n_raters,)."""
-        return self.theta_se * marginal_factor(self.sd_u, self.sd_v)
+    def effect_sds(self) -> tuple[float, ...]:
+        """Standard deviations of the effects that are averaged out: of testlets and of models."""
+        return (self.sd_u, self.sd_v)
 
 
 def fit_testlet_facet(

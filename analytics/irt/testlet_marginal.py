@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from analytics.irt.testlet_marginal_laplace import LaplaceMarginal
 from analytics.irt.testlet_marginal_quadrature import QuadratureMarginal
 from analytics.irt.testlet_pack import pack_cells
-from analytics.irt.testlet_scale import marginal_factor
+from analytics.irt.testlet_scale import WithMarginalScale
 from analytics.literals import check_option
 from analytics.matrix import FloatArray, IntArray
 
@@ -39,7 +39,7 @@ class Marginal(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TestletMarginalFit:
+class TestletMarginalFit(WithMarginalScale):
     """A marginal fit of the 1PL testlet model; input order throughout.
 
     Attributes
@@ -83,16 +83,6 @@ class TestletMarginalFit:
     is_extreme_item: NDArray[np.bool_]
     is_extreme_rater: NDArray[np.bool_]
     identification: str
-
-    @property
-    def theta_marginal(self) -> FloatArray:
-        """Ability on the marginal scale, testlet effects averaged out (`testlet_scale`), shape (n_raters,)."""
-        return self.theta * marginal_factor(self.sd_u)
-
-    @property
-    def theta_marginal_se(self) -> FloatArray:
-        """Standard error of `theta_marginal` given the standard deviation of the effects, shape (n_raters,)."""
-        return self.theta_se * marginal_factor(self.sd_u)
 
 
 def fit_testlet_marginal(

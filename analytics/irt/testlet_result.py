@@ -14,7 +14,7 @@ from analytics.irt.testlet_laplace import Information
 from analytics.irt.testlet_mode import Mode
 from analytics.irt.testlet_pack import Cells
 from analytics.irt.testlet_point import Scales
-from analytics.irt.testlet_scale import marginal_factor
+from analytics.irt.testlet_scale import WithMarginalScale
 from analytics.literals import check_option
 from analytics.matrix import FloatArray
 
@@ -81,7 +81,7 @@ DEFAULT_OPTIONS = TestletOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class TestletFit:
+class TestletFit(WithMarginalScale):
     """A penalised fit of the 1PL testlet model; input order throughout.
 
     Attributes
@@ -137,16 +137,6 @@ class TestletFit:
     method: str
     identification: str
     warnings: tuple[str, ...]
-
-    @property
-    def theta_marginal(self) -> FloatArray:
-        """Ability on the marginal scale, testlet effects averaged out (`testlet_scale`), shape (n_raters,)."""
-        return self.theta * marginal_factor(self.sd_u)
-
-    @property
-    def theta_marginal_se(self) -> FloatArray:
-        """Standard error of `theta_marginal` given the standard deviation of the effects, shape (n_raters,)."""
-        return self.theta_se * marginal_factor(self.sd_u)
 
 
 @dataclass(frozen=True, slots=True)

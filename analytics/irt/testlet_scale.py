@@ -28,3 +28,27 @@ def marginal_factor(*sds: float) -> float:
         Standard deviations of the independent effects that are averaged out: of u, with a model facet of v too.
     """
     return float(averaging_slope(np.hypot.reduce(np.array(sds))))
+
+
+class WithMarginalScale:
+    """What a fit with random effects says of ability on the marginal scale; mixed into its result."""
+
+    __slots__ = ()
+    theta: FloatArray
+    theta_se: FloatArray
+    sd_u: float
+
+    @property
+    def effect_sds(self) -> tuple[float, ...]:
+        """Standard deviations of the effects that are averaged out."""
+        return (self.sd_u,)
+
+    @property
+    def theta_marginal(self) -> FloatArray:
+        """Ability on the marginal scale, the effects averaged out (`testlet_scale`), shape (n_raters,)."""
+        return self.theta * marginal_factor(*self.effect_sds)
+
+    @property
+    def theta_marginal_se(self) -> FloatArray:
+        """Standard error of `theta_marginal` given the standard deviations of the effects, shape (n_raters,)."""
+        return self.theta_se * marginal_factor(*self.effect_sds)
