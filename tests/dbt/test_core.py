@@ -62,6 +62,18 @@ def house(new_warehouse):
     shown = {option: math.log(share) for option, share in {"B": 0.1, "C": 0.7, "A": 0.2}.items()}
     warehouse.say("turned", "turner", "m1", "Answer: C", option_logprobs=json.dumps(shown))
     warehouse.say("turned", "turner", "m2", "Answer: A")
+    asking = {"condition": {"settings": {"structured_outputs": "choice", "option_logprobs": True}}}
+    warehouse.rater("held", settings=json.dumps(asking))
+    warehouse.rater("freed", settings=json.dumps(asking | {"condition": {"settings": {"option_logprobs": False}},
+                                                 "settings": {"option_logprobs": True}}))  # fmt: skip
+    warehouse.dataset("told", "label", [{"item_id": n} for n in ("some", "none", "failed", "open")], label_set="three")
+    warehouse.dataset("points", "score", [{"item_id": "p", "min_score": 0, "max_score": 2}])
+    warehouse.say("told", "held", "some", "correct", option_logprobs='{"correct": -0.01, "incorrect": -4.61}')
+    warehouse.say("told", "held", "none", "correct")
+    warehouse.say("told", "held", "failed", None, **failed)
+    warehouse.say("told", "held", "open")
+    warehouse.say("told", "freed", "some", "correct")
+    warehouse.say("points", "held", "p", "1", option_logprobs='{"1": 0}')
     warehouse.rater("decider", template_version="decisions/1")
     warehouse.say("ids", "decider", "7", "Relevance: yes\nCorrectness: **No**\nContradiction: maybe\nLabel: incorrect")
     warehouse.write()
@@ -118,8 +130,24 @@ def test_a_letter_is_read_as_the_option_that_was_shown_under_it(house):
     answers = house.query("select answer_choice from core.responses where dataset = 'turned' order by item_id")
     assert answers == [("B",), ("D",)]
     assert cells(house, "turned", "turner") == [("m1", "ok", 1), ("m2", "ok", 0)]
-    found = house.query("select option, probability from core.option_probabilities order by option")
+    found = house.query("select option, probability from core.option_probabilities "
+                        "where dataset = 'turned' and probability is not null order by option")  # fmt: skip
     assert dict(found) == pytest.approx({"A": 0.1, "B": 0.7, "D": 0.2})
+
+
+def test_a_probability_that_is_not_known_is_null_with_its_reason(house):
+    found = house.query("select dataset, rater_id, item_id, option, probability is null, logprob is null, "
+                        "undefined_reason from core.option_probabilities order by all")  # fmt: skip
+    known, labels = (False, False, None), ("contradictory", "correct", "incorrect")
+    missing = {"failed": "error", "none": "not_traced", "open": "not_asked"}
+    expected = [("told", "held", item, label, True, True, why) for item, why in missing.items() for label in labels]
+    expected += [("told", "held", "some", "contradictory", True, True, "not_pointed_to")]
+    expected += [("told", "held", "some", label, *known) for label in labels[1:]]
+    expected += [("points", "held", "p", "1", *known)]
+    expected += [("points", "held", "p", score, True, True, "not_pointed_to") for score in "02"]
+    expected += [("turned", "turner", "m1", option, *known) for option in "ABD"]
+    expected += [("turned", "turner", "m1", "C", True, True, "not_pointed_to")]
+    assert sorted(found) == sorted(expected)
 
 
 def test_decisions_before_the_label_are_kept_apart_from_it(house):
