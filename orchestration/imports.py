@@ -110,6 +110,7 @@ def import_responses(
     ):
         stored = settings.inbox / f"{encode_file_name(name)}{table.file.suffix}"
         before = load_catalogue(settings)
+        before.registry.bank_of(dataset)  # an unknown data set comes first: no other --name would mend it
         if entry.exists() or name in _recorded_names(before.registry):
             raise RegistryError(f"{file}: recorded responses {name!r} are registered already; give another --name")
         described = describe_predictions(

@@ -64,7 +64,7 @@ class Registry:
             if dataset in bank.datasets:
                 return bank
         known = sorted(name for bank in self.banks.values() for name in bank.datasets)
-        raise RegistryError(f"unknown dataset {dataset!r}; expected one of {known}")
+        raise RegistryError(f"unknown data set {dataset!r}{nearest(dataset, known)}; expected one of {known}")
 
     def path_of(self, entry: BankSpec | RecordedSpec, file: str) -> Path:
         """Return where a file that an entry names lies."""

@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from inference.registry.base import Entry, RegistryError
+from inference.registry.yaml_faults import in_plain_words, place_of
 
 E = TypeVar("E", bound=Entry)
 
@@ -65,8 +66,15 @@ _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _Loader.
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
-    except (yaml.YAMLError, UnicodeDecodeError) as problem:
-        raise RegistryError(f"{path}: not valid YAML: {' '.join(str(problem).split())}; correct the file") from problem
+    except UnicodeDecodeError as problem:
+        line = problem.object[: problem.start].count(b"\n") + 1
+        raise RegistryError(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from problem
+    except yaml.MarkedYAMLError as problem:
+        raise RegistryError(f"{path}{place_of(problem)}: not valid YAML: {in_plain_words(problem)}") from problem
+    except yaml.reader.ReaderError as problem:
+        raise RegistryError(f"{path}: not valid YAML: a control character; take it out") from problem
+    except ValueError as problem:  # a date or number that there is not, such as 2024-02-30
+        raise RegistryError(f"{path}: not valid YAML: {problem}; put text in quotes") from problem
     if content is None:
         return {}
     if not isinstance(content, dict):
@@ -122,7 +130,12 @@ def _fields_at(shape: Any, place: tuple[int | str, ...]) -> list[str]:
     return list(shape.model_fields) if isinstance(shape, type) and issubclass(shape, BaseModel) else []
 
 
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a misspelt one is nearest to; None where none is near."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Suggest the known name that a misspelt one is nearest to; nothing where none is near."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    close = closest(name, known)
+    return f" (did you mean {close!r}?)" if close else ""

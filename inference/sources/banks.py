@@ -127,6 +127,9 @@ def _references_in_use(bank: BankSpec, registry: Registry, items: list[SourceIte
 def _read_items(bank: BankSpec, path: Path, testlets: Mapping[str, Testlet]) -> list[SourceItem]:
     spec = bank.items
     table = read_table(spec, path)
+    for name, dataset in bank.datasets.items():
+        gold = (dataset.gold,) if dataset.gold is not None else ()
+        table.require(gold, f"correct the gold's name there, or {bank.name}.datasets.{name}.gold in {bank.yaml}")
     ids = unique_ids(table, spec.item_id)
     testlet_ids = composite_ids(table, spec.testlet_id) if spec.testlet_id else ids
     splits, parts = _splits(spec, table, ids)

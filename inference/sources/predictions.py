@@ -15,6 +15,7 @@ import yaml
 from inference.registry import RecordedSpec, Registry
 from inference.registry.bank_specs import Encoding
 from inference.registry.recorded_specs import Blank
+from inference.registry.yaml_files import closest
 from inference.sources.banks import BankFrames
 from inference.sources.described import joined_ids
 from inference.sources.recorded import RecordedRater, check_items, read_recorded
@@ -145,6 +146,7 @@ def _id_columns(
     table: TextTable, dataset: str, own: tuple[str, ...], known: set[str], given: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return the columns given, or those that hold most ids of the data set; the bank's own come first."""
+    table.require(given, "correct --id-column")
     whole = [own] if set(own) <= set(table.columns) else []
     single = [(column,) for column in sorted(table.columns, key=lambda name: name not in own)]
     candidates = [given] if given else [*whole, *single]
@@ -155,13 +157,23 @@ def _id_columns(
     ids, named = joined_ids(table, best), " and ".join(map(repr, best))
     remedy = "name the id column (--id-column; --item-field for a log), or the right data set (--dataset)"
     if len(own) > 1 and best != own:
-        options = " ".join(f"--id-column {column}" for column in own)
-        remedy = f"an item there is named by {' and '.join(own)} together; name the column of each in order ({options})"
+        remedy = _remedy_for_half(table, own, given)
         if repeated := first_repeated(ids, table.lines):
             named += f", where {repeated[0]!r} stands on lines {', '.join(map(str, repeated[1]))},"
     raise SourceError(
         f"{table.path}: no column holds ids of data set {dataset}; ids there look like {some(sorted(known)[:3])}, "
         f"in the file {named} holds {some(ids[:3])}; {remedy}"
+    )
+
+
+def _remedy_for_half(table: TextTable, own: tuple[str, ...], given: tuple[str, ...]) -> str:
+    """Say which columns name an item together, which of them the file lacks, and what to type."""
+    # who has given a column for each calls them otherwise, and lacks none
+    lacking = "" if len(given) == len(own) else table.lacking(own)
+    options = " ".join(f"--id-column {closest(column, table.columns) or f'COLUMN_OF_{column}'}" for column in own)
+    return (
+        f"an item there is named by {' and '.join(own)} together{f', and the file has {lacking}' if lacking else ''}; "
+        f"{'add what is lacking, or ' if lacking else ''}name the column of each in order ({options})"
     )
 
 

@@ -18,12 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inference.registry.bank_specs import Encoding
+from inference.registry.yaml_files import nearest
 
 _log = logging.getLogger(__name__)
 _said: set[str] = set()
 """Contents that a notice has been given about."""
 
 DELIMITERS = (",", ";", "\t")
+CORRECT_COLUMN = "correct the column's name in the file or in the YAML that describes it"
+"""Remedy for a column that is not there, where nobody knows a better one."""
+
 SHOWN = 5
 """How many ids or values an error message lists before it says how many more there are."""
 
@@ -65,12 +69,24 @@ class TextTable:
         rows, lines = tuple(self.rows[i] for i in keep), tuple(self.lines[i] for i in keep)
         return TextTable(self.path, self.columns, rows, lines, self.encoding)
 
+    def lacking(self, names: Sequence[str]) -> str:
+        """Say which of the names are no columns, the nearest to each, and which columns there are; empty for none."""
+        absent = [f"no column {name!r}{nearest(name, self.columns)}" for name in names if name not in self.columns]
+        return f"{' and '.join(absent)}; it has {', '.join(map(repr, self.columns))}" if absent else ""
+
+    def require(self, names: Sequence[str], remedy: str = CORRECT_COLUMN) -> None:
+        """Stop where one of the columns is not there.
+
+        Raises
+        ------
+        SourceError
+            The message names all that are lacking, those there are, and the remedy.
+        """
+        if lacking := self.lacking(names):
+            raise SourceError(f"{self.path}: {lacking}; {remedy}")
+
     def _position(self, name: str) -> int:
-        if name not in self.columns:
-            raise SourceError(
-                f"{self.path}: no column {name!r}; it has {', '.join(map(repr, self.columns))}; "
-                "correct the column's name in the file or in the YAML that describes it"
-            )
+        self.require((name,))
         return self.columns.index(name)
 
 

@@ -27,6 +27,11 @@ def test_items_carry_their_scheme_and_their_gold(load):
         ("banks/answers.csv", "t2,q1,train", "t2,q1,dev", r"line 6, id 't2': unknown split 'dev'"),
         ("banks/answers.csv", "t3,q2", "t3,q9", r"line 7, id 't3': testlet 'q9' is not in questions\.csv"),
         ("banks/answers.csv", "id,question", "key,question", r"no column 'id'; it has 'key'"),
+        (
+            "banks/tiny.yml", "gold: label", "gold: lable",
+            r"answers\.csv: no column 'lable' \(did you mean 'label'\?\); it has 'id', .*'label'.*; "
+            r"correct the gold's name there, or tiny\.datasets\.tiny_labels\.gold in .*tiny\.yml",
+        ),
         ("banks/questions.csv", "q2,What", "q1,What", r"line 3: testlet 'q1' was described otherwise"),
         ("banks/questions.csv", "need?,2", "need?,two", r"line 3: top is 'two'; expected a number"),
         ("label_sets.yml", "half: [partly right]", "half: [Correct]", "spelling 'correct' belongs to 'right' and"),

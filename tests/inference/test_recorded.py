@@ -107,7 +107,7 @@ class TestDescribingAPredictionFile:
             ),
             ("id,a,b\n007,right,half\n", {}, "which columns are raters.*'a', 'b'"),
             ("id,n|1\n007,right\n007,half\n", {}, r"id '007' stands on lines 2, 3"),
-            ("id,n|1\n007,right\n", {"id_columns": ["key"]}, "no column 'key'"),
+            ("id,n|1\n007,right\n", {"id_columns": ["key"]}, r"no column 'key'; it has 'id'.*; correct --id-column"),
             ("id,n|1\n007,right\n7,a\n9,b\n", {}, r"1 id is not in data set tiny_labels: '9', on line 4"),
             ("id,n|1\n007,right\n8,a\n9,b\n", {}, r"2 ids are not in data set tiny_labels: '8', '9', on lines 3, 4"),
         ],
@@ -119,7 +119,7 @@ class TestDescribingAPredictionFile:
     def test_an_unknown_data_set_lists_the_known(self, load, tmp_path):
         (tmp_path / "mine.csv").write_text("id,n|1\n007,right\n")
         with pytest.raises(
-            RegistryError, match=r"unknown dataset 'tiny'; expected one of \['tiny_labels', 'tiny_scores'\]"
+            RegistryError, match=r"unknown data set 'tiny' .*; expected one of \['tiny_labels', 'tiny_scores'\]"
         ):
             describe_predictions(tmp_path / "mine.csv", "tiny", *load(), name="mine")
 

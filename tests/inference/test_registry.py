@@ -44,8 +44,8 @@ def test_the_fingerprint_follows_content_and_not_place(folder, change, load, tmp
         ("banks/tiny.yml", "answers.csv", "gone.csv", r"no such file .*gone\.csv"),
         ("studies/grading.yml", "tiny_scores", "tiny_score", "did you mean 'tiny_scores'"),
         ("models/overlap.yml", 'revision: "1"', "revision: main", "revision 'main' moves"),
-        ("models/overlap.yml", "  title: Overlap", "  title: [", "not valid YAML"),
-        ("models/overlap.yml", "  family: lexical", "  family: a\n  family: b", "key 'family' stands twice"),
+        ("models/overlap.yml", "  title: Overlap", "  title: [", r"line 3, column 10: not valid YAML: a list '\['"),
+        ("models/overlap.yml", "  family: lexical", "  family: a\n  family: b", "a key that stands twice; rename one"),
         ("models/overlap.yml", "  family: lexical", "  ? [a, b]\n  : c", "not valid YAML: a key is not text"),
     ],
 )  # fmt: skip
@@ -55,6 +55,32 @@ def test_a_mistake_is_named_with_file_key_and_remedy(change, load, name, old, ne
         load()
     assert "\n" not in str(caught.value)
     assert ".yml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "words"),
+    [
+        ("a:\n  title: one: two\n", "line 2, column 13", "a second ':' in one value"),
+        ("a:\n    title: x\n  source: y\n", "line 3, column 3", "indented otherwise than the keys above"),
+        ("a:\n\ttitle: x\n", "line 2, column 1", "a tab.*; indent with spaces"),
+        ("a:\n  title: 'the teacher's words'\n", "line 2, column 23", "inside '...' is written ''"),
+        ("a:\n  title: x\n  source\n", "line 3, column 3", "a key without ':'"),
+        ('a:\n  title: "x\n  source: y\n', "line 2, column 10", "a quote that is not closed; close it"),
+        ('a:\n  file: "C:\\data"\n', "line 2, column 9", "a backslash"),
+        ("a:\n  title: *x\n", "line 2, column 10", r"begins with '\*'; put the value in quotes"),
+        ("a: |x\n  b\n", "line 1, column 5", "did not find expected comment or line break; correct it"),
+        ("a:\n  title: \xe9\n", "line 2", "not UTF-8; save the file as UTF-8"),
+        ("a:\n  title: x\x07\n", "", "a control character; take it out"),
+        ("a:\n  seen: 2024-02-30\n", "", "day is out of range.*; put text in quotes"),
+    ],
+)
+def test_a_fault_of_yaml_is_one_line_with_its_place(tmp_path, content, place, words):
+    file = tmp_path / "label_sets.yml"
+    file.write_bytes(content.encode("latin-1"))
+    with pytest.raises(RegistryError, match=f"{re.escape(str(file))}{place and f', {place}'}: .*{words}") as caught:
+        load_registry([tmp_path], None)
+    assert "\n" not in str(caught.value)
+    assert "unicode string" not in str(caught.value)
 
 
 def test_the_same_name_twice_names_both_files(folder, tmp_path):

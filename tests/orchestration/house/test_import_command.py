@@ -83,7 +83,6 @@ def test_r11_a_duplicate_of_the_whole_key_is_named_with_its_lines(
     ("header", "options", "seen"),
     [
         ("question_id,ID", ("--id-column", "ID"), "'ID', where '3' stands on lines 2, 3, holds '3', '3', '4'"),
-        ("question,ID", (), "'ID', where '3' stands on lines 2, 3, holds '3', '3', '4'"),
         ("question_id,ID", ("--id-column", "ID", "--id-column", "question_id"), "'ID' and 'question_id' holds '3|q1'"),
     ],
 )
@@ -102,6 +101,45 @@ def test_r11_half_of_a_key_is_refused_with_the_other_half(
     assert "named by question_id and ID together" in line
     assert "--id-column question_id --id-column ID" in line
     assert not list(settings.own_registry.rglob("*.yml"))
+
+
+@pytest.mark.parametrize(
+    ("header", "options", "remedy"),
+    [
+        (
+            "question,ID",
+            (),
+            "the file has no column 'question_id' (did you mean 'question'?); it has 'question', 'ID', 'mine|v1'; "
+            "add what is lacking, or name the column of each in order (--id-column question --id-column ID)",
+        ),
+        (
+            "topic,ID",
+            ("--id-column", "ID"),
+            "the file has no column 'question_id'; it has 'topic', 'ID', 'mine|v1'; add what is lacking, or name the "
+            "column of each in order (--id-column COLUMN_OF_question_id --id-column ID)",
+        ),
+    ],
+)
+def test_the_part_of_a_key_that_the_file_lacks_is_named(
+    refused: Refused, composite: None, tmp_path: Path, header: str, options: tuple[str, ...], remedy: str
+) -> None:
+    file = written(tmp_path, ESSAYS.replace("question_id,ID", header))
+    line = refused("import-responses", str(file), *LABELS, *options)
+    assert f"named by question_id and ID together, and {remedy}" in line
+
+
+def test_every_id_column_that_is_not_there_is_named(refused: Refused, composite: None, essays: Path) -> None:
+    typed = ("--id-column", "question", "--id-column", "nr")
+    line = refused("import-responses", str(essays), *LABELS, *typed)
+    assert line == (
+        f"error: {essays}: no column 'question' (did you mean 'question_id'?) and no column 'nr'; "
+        "it has 'question_id', 'ID', 'mine|v1'; correct --id-column\n"
+    )
+
+
+def test_an_unknown_data_set_is_said_before_a_name_that_is_taken(refused: Refused, essays: Path) -> None:
+    line = refused("import-responses", str(essays), "--dataset", "tiny_label", "--name", "old_grades")
+    assert "unknown data set 'tiny_label' (did you mean 'tiny_labels'?); expected one of ['tiny_labels']" in line
 
 
 def test_the_one_unknown_id_of_two_is_named_with_its_line(refused: Refused, tmp_path: Path) -> None:
