@@ -151,14 +151,14 @@ def published(settings: Settings, query: str) -> list[tuple[Any, ...]]:
 
 
 class ModelServer(ThreadingHTTPServer):
-    """Answers every chat completion with one text."""
+    """Answers every chat completion with one text, after so many seconds."""
 
     daemon_threads = True
 
     def __init__(self, text: str) -> None:
         super().__init__(("127.0.0.1", 0), _Completions)
         self.url = f"http://127.0.0.1:{self.server_port}/v1"
-        self.text, self.n_asked = text, 0
+        self.text, self.n_asked, self.seconds = text, 0, 0.0
 
 
 class _Completions(BaseHTTPRequestHandler):
@@ -171,6 +171,7 @@ class _Completions(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
         self.server.n_asked += 1
+        time.sleep(self.server.seconds)
         message = {"role": "assistant", "content": self.server.text}
         usage = {"prompt_tokens": 5, "completion_tokens": 2}
         content = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}).encode()

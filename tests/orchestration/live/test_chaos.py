@@ -1,36 +1,26 @@
-"""A publisher killed at a bad moment, a full disk, two runs at once: nothing is lost, and the next run is green.
+"""Processes killed at bad moments, a full disk, two runs at once: nothing is lost, and the next run is green.
 
 Readers see the old tables or the new ones at every instant, and nobody has to repair anything by hand.
 """
 
-import contextlib
-import os
-import resource
+import random
 import signal
 import subprocess
-import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
-import duckdb
+import psutil
 import pytest
 
-from orchestration.settings import PROJECT_ROOT, Settings
-from tests.orchestration.house.tiny import edit
+from orchestration.settings import Settings
+from tests.orchestration.house.tiny import edit, raw
+from tests.orchestration.live.commands import contents, finish, generations, kill_group, run, start, undisturbed
+from tests.orchestration.live.control import wait_for
 
 pytestmark = pytest.mark.slow
 
-RUN = "from orchestration.cli import main; main()"
-TABLES = (
-    "core.items",
-    "core.response_matrix",
-    "core.responses",
-    "psychometrics.ctt_items",
-    "psychometrics.irt_items",
-    "psychometrics.irt_raters",
-    "marts.leaderboard",
-    "marts.rater_agreement",
-)
 DIES_BEFORE_RENAME = """
 import os, signal
 from pathlib import Path
@@ -42,62 +32,6 @@ def killed(aside, target):
     swap(aside, target)
 publish._swap = killed
 """
-SECONDS = 600
-
-
-def start(settings: Settings, before: str = "", limit: int | None = None) -> "subprocess.Popen[str]":
-    """Start ``thetahouse run``; perhaps after other statements, perhaps with a limit to the size of any file."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("THETAHOUSE_", "DAGSTER_", "DBT_"))}
-    environment |= {"THETAHOUSE_HOME": str(settings.home), "THETAHOUSE_REGISTRY": str(settings.shipped_registry)}
-    command = [sys.executable, "-c", before + RUN, "run"]
-    return subprocess.Popen(
-        command, env=environment | {"OMP_NUM_THREADS": "1"}, cwd=PROJECT_ROOT, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        preexec_fn=None if limit is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-    )  # fmt: skip
-
-
-def finish(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    """Wait for the end; return exit code and everything printed."""
-    try:
-        printed = "".join(process.communicate(timeout=SECONDS))
-    finally:
-        kill_group(process)
-    return process.returncode, printed
-
-
-def kill_group(process: "subprocess.Popen[str]") -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def run(settings: Settings) -> str:
-    """Run to a good end."""
-    code, printed = finish(start(settings))
-    assert code == 0, printed
-    return printed
-
-
-def contents(settings: Settings) -> dict[str, list[tuple[object, ...]]]:
-    with duckdb.connect(str(settings.analyst), read_only=True) as connection:
-        return {table: connection.execute(f"from {table} order by all").fetchall() for table in TABLES}
-
-
-def generations(settings: Settings) -> tuple[int, int]:
-    """Return the refresh that each published file is of."""
-    found = []
-    for file in (settings.analyst, settings.public):
-        with duckdb.connect(str(file), read_only=True) as connection:
-            found.append(connection.execute("select max(generation) from meta.refreshes").fetchall()[0][0])
-    return found[0], found[1]
-
-
-def undisturbed(settings: Settings, folder: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Return what the same registry gives in a fresh installation."""
-    apart = Settings(home=folder / "undisturbed", data=None, shipped_registry=settings.shipped_registry)
-    run(apart)
-    return contents(apart)
 
 
 @pytest.mark.parametrize("name", ["public", "analyst"])
@@ -107,7 +41,7 @@ def test_a_publisher_killed_between_build_and_rename_leaves_the_old_file(
     run(settings)
     before = contents(settings)
     edit(settings.shipped_registry / "banks/answers.csv", "answer 0,right", "answer 0,wrong")
-    code, _ = finish(start(settings, DIES_BEFORE_RENAME.replace("NAME", name)))
+    code, _ = finish(start(settings, before=DIES_BEFORE_RENAME.replace("NAME", name)))
     assert code == -signal.SIGKILL
     assert contents(settings) == before
     assert generations(settings) == ((1, 1) if name == "public" else (1, 2))
@@ -115,6 +49,53 @@ def test_a_publisher_killed_between_build_and_rename_leaves_the_old_file(
     assert contents(settings) == undisturbed(settings, tmp_path)
     assert generations(settings) == (3, 3)
     assert sorted(file.name for file in settings.published.iterdir()) == ["analyst.duckdb", "public.duckdb"]
+
+
+@pytest.mark.parametrize("layer", ["core", "marts"])
+def test_dbt_killed_in_mid_build_fails_the_run_and_harms_nothing(
+    settings: Settings, tmp_path: Path, layer: str
+) -> None:
+    run(settings)
+    before = contents(settings)
+    edit(settings.shipped_registry / "banks/answers.csv", "answer 0,right", "answer 0,wrong")
+    process = start(settings)
+    dbt = wait_for("dbt to build", lambda: dbt_at_work(process, layer, settings.warehouse))
+    dbt.kill()
+    code, printed = finish(process)
+    assert code == 1
+    assert "Traceback" not in printed
+    assert f"dbt_{layer}" in printed
+    assert contents(settings) == before
+    run(settings)
+    assert contents(settings) == undisturbed(settings, tmp_path)
+
+
+def dbt_at_work(process: "subprocess.Popen[str]", layer: str, warehouse: Path) -> psutil.Process | None:
+    """Return the dbt that builds a layer for a run, once it has the warehouse open."""
+    assert process.poll() is None
+    for child in psutil.Process(process.pid).children(recursive=True):
+        command = child.cmdline()
+        builds = "--select" in command and layer in " ".join(command[command.index("--select") :])
+        if builds and any(file.path == str(warehouse) for file in child.open_files()):
+            return child
+    return None
+
+
+def test_ten_kills_of_a_whole_run_at_random_moments_lose_nothing(settings: Settings, tmp_path: Path) -> None:
+    began = time.monotonic()
+    expected = undisturbed(settings, tmp_path)
+    seconds = time.monotonic() - began
+    moments = random.Random(20260401)
+    for _ in range(10):
+        process = start(settings, "--force")
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(moments.uniform(0.0, seconds))
+        kill_group(process)
+    run(settings)
+    assert contents(settings) == expected
+    asked = "select count(*), count(distinct request_id), max(attempt) from raw.responses"
+    n_planned = len(expected["core.response_matrix"])
+    assert raw(settings, asked).rows() == [(n_planned, n_planned, 1)]
 
 
 def test_two_runs_at_once_wait_for_each_other_or_say_why_not(settings: Settings, tmp_path: Path) -> None:
