@@ -6,6 +6,7 @@ Turns registry entries into raters. Does not know items, prompts' wording or eng
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -42,14 +43,25 @@ class Rater:
         return tuple(study for spec, _ in self.recorded for study in spec.studies)
 
 
-def resolve_raters(registry: Registry) -> dict[str, Rater]:
-    """Return every rater that the registry names, by id.
+_last: tuple[Registry, Mapping[str, Rater]] | None = None
+"""The registry that was resolved last: each model that is asked needs it, and recorded files are long."""
+
+
+def resolve_raters(registry: Registry) -> Mapping[str, Rater]:
+    """Return every rater that the registry names, by id; read once for a registry, whose files are as it found them.
 
     Raises
     ------
     RaterConflictError
         Two entries give one rater id different settings, or two files hold its responses to one data set.
     """
+    global _last
+    if _last is None or _last[0] is not registry:
+        _last = (registry, MappingProxyType(_resolve(registry)))
+    return _last[1]
+
+
+def _resolve(registry: Registry) -> dict[str, Rater]:
     raters: dict[str, Rater] = {}
     for model in registry.models.values():
         for name, condition in model.conditions.items():

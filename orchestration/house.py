@@ -6,7 +6,7 @@ or statistics.
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -174,8 +174,8 @@ def requests_to_ask(house: House) -> pl.DataFrame:
     with connect(settings.warehouse) as connection:
         if not house.supersede:
             check_bound(catalogue.raters, intake.bound_settings(connection))
-        landed = intake.landed_requests(connection)
-    return narrowed(house, to_ask(catalogue.plan, landed))
+        landed = intake.landed_requests(connection, house.raters)
+    return to_ask(narrowed(house, catalogue.plan), landed)
 
 
 def narrowed(house: House, requests: pl.DataFrame) -> pl.DataFrame:
@@ -199,7 +199,7 @@ def completeness(house: House, plan: pl.DataFrame) -> list[Completeness]:
         Requests by which the raters are judged (RequestRow).
     """
     with connect(house.settings.warehouse) as connection:
-        landed = intake.landed_requests(connection)
+        landed = intake.landed_requests(connection, plan["rater_id"].unique().to_list())
     is_done = pl.col("request_id").is_in(landed.filter("is_done")["request_id"].implode())
     counts = plan.group_by("rater_id").agg(pl.len().alias("n"), (~is_done).sum().alias("n_missing")).sort("rater_id")
     return [Completeness(*row) for row in counts.iter_rows()]
@@ -217,12 +217,12 @@ def ask_raters(house: House, rater_ids: Sequence[str]) -> Asked:
     """
     settings = house.settings
     catalogue = load_catalogue(settings)
-    is_wanted = pl.col("rater_id").is_in(list(rater_ids))
+    house = replace(house, raters=frozenset(rater_ids))
     with hold_raters(settings.locks, rater_ids):
-        requests = requests_to_ask(house).filter(is_wanted)
+        requests = requests_to_ask(house)
         asked = [_ask_model(house, catalogue, *group) for group in models_to_ask(requests, catalogue.registry)]
         intake.land_chunks(settings.warehouse, settings.landing)
-    raters = completeness(house, narrowed(house, catalogue.plan.filter(is_wanted)))
+    raters = completeness(house, narrowed(house, catalogue.plan))
     return Asked(tuple(raters), tuple(crash for crash in asked if crash is not None))
 
 

@@ -4,7 +4,7 @@ Each function is one transaction: a chunk lands whole or not at all, and the mir
 not read banks or journals' contents in Python (:mod:`inference`), and does not decide what is current (dbt does).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -179,11 +179,13 @@ def count_rows(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     return {table: _count(connection, f"raw.{table}") for table in RAW_TABLES}
 
 
-def landed_requests(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-    """Return request_id, n_attempts and is_done of every request that has an attempt."""
+def landed_requests(connection: duckdb.DuckDBPyConnection, raters: Collection[str] = ()) -> pl.DataFrame:
+    """Return request_id, n_attempts and is_done of every request that has an attempt; of some raters where named."""
+    where = "where rater_id in (select unnest(?))" if raters else ""
     return connection.execute(
         "select request_id, count(*) as n_attempts, bool_or(error_kind is distinct from 'retryable') as is_done "
-        "from raw.responses group by request_id"
+        f"from raw.responses {where} group by request_id",
+        [sorted(raters)] if raters else [],
     ).pl()
 
 
