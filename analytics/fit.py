@@ -96,11 +96,11 @@ def fit_matrix(
         raise ValueError(f"{len(testlets)} testlets for {responses.n_items} items")
     data = missing_as_incorrect(responses) if missing == "incorrect" else responses
     if model == "ctt":
-        return _fit_ctt(responses, missing)
+        return _fit_ctt(data, missing)
     if model == "testlet":
         return _fit_testlet(data, method, missing, testlets)
     if model == "mfrm":
-        return report_facets(fit_facets(_ratings(data, testlets)), missing)
+        return report_facets(fit_facets(_ratings(data, testlets)), missing, data)
     options = MarginalOptions(quadrature="gauss_hermite" if method == "gauss_hermite" else "grid")
     likelihood: Literal["marginal", "conditional"] = "conditional" if method == "conditional" else "marginal"
     if model == "rasch":
@@ -147,6 +147,9 @@ def _fit_testlet(
     require_binary(data)
     _, codes = first_seen(testlets)
     weight = None if np.all(data.weights == 1) else data.weights
+    if weight is not None and not np.all(weight > 0):
+        first = data.person_ids[int(np.argmin(weight))]
+        raise ValueError(f"the testlet model takes weights above 0; person {first!r} has 0: leave the row out")
     if method == "gauss_hermite" or method == "marginal_laplace":
         if weight is not None:
             raise ValueError(f"method {method!r} counts every row once; repeat the rows instead of weighting them")

@@ -18,7 +18,8 @@ class FitSummary:
     ``log_likelihood`` is the one of the method: abilities integrated out (marginal methods), given the sum scores
     (conditional), or, for a testlet model with random items, at the joint mode and without penalty, as in
     ``psychometrics.irt_fits``. ``marginal_log_likelihood`` has every random effect integrated out; it alone compares
-    models.
+    models. ``ability_method`` names the estimator of ``theta``: ``eap`` and ``map`` are drawn towards the mean, ``wle``
+    is not; ``none`` where there is no ability.
     """
 
     model: str
@@ -32,6 +33,7 @@ class FitSummary:
     n_items: int
     n_observed: float
     sd_theta: float
+    ability_method: str
     is_converged: bool
     message: str
     findings: tuple[str, ...]
@@ -41,7 +43,8 @@ class FitSummary:
 class ItemRow:
     """One item: ``b`` is the difficulty of a 0/1 item, ``thresholds`` are those of an item with more scores, in order.
 
-    The one that an item does not have is NaN or empty; what has no finite estimate is NaN with a reason.
+    The one that an item does not have is NaN or empty; what has no finite estimate is NaN with a reason. An estimate
+    that rests on the prior alone has a reason too.
     """
 
     id: str

@@ -9,6 +9,7 @@ import numpy as np
 
 from analytics.ctt.items import ItemStatistics
 from analytics.fit_report import FacetRow, FitReport, FitSummary, ItemRow, PersonRow
+from analytics.irt.design import FindingKind, examine, some
 from analytics.irt.facets_result import FacetsFit
 from analytics.irt.fit_result import IrtFit
 from analytics.irt.responses import FloatArray, Responses
@@ -18,6 +19,9 @@ from analytics.irt.testlet_scale import marginal_factor
 from analytics.literals import MissingPolicy
 
 NAN = float("nan")
+OF_ROWS: tuple[FindingKind, ...] = ("few_responses", "empty_persons", "duplicate_persons")
+"""What data tell of rows and thin items whatever is fitted to them."""
+ON_PRIOR = "the estimate rests on the prior alone"
 
 
 def report_irt(fit: IrtFit, data: Responses, missing: MissingPolicy) -> FitReport:
@@ -34,6 +38,7 @@ def report_irt(fit: IrtFit, data: Responses, missing: MissingPolicy) -> FitRepor
         n_items=data.n_items,
         n_observed=fit.n_observed,
         sd_theta=fit.sd_theta,
+        ability_method=fit.ability_method,
         is_converged=fit.is_converged,
         message=fit.message,
         findings=tuple(finding.message for finding in fit.findings),
@@ -64,15 +69,22 @@ def report_testlet(fit: TestletFit, data: Responses, missing: MissingPolicy) -> 
         n_items=data.n_items,
         n_observed=float(data.category_counts().sum()),
         sd_theta=fit.sd_theta,
+        ability_method="map",
         is_converged=fit.is_converged,
         message="converged" if fit.is_converged else "the search for the standard deviations did not end",
-        findings=(*fit.warnings, f"sd of difficulties {fit.sd_b:.4g}", _scales(fit)),
+        findings=(
+            *fit.warnings,
+            *(finding.message for finding in examine(data, constant_item_has=f"{ON_PRIOR}, its size means little")),
+            f"sd of difficulties {fit.sd_b:.4g}",
+            _scales(fit),
+        ),
     )
     n, facility = _facility(data)
     items = tuple(
         ItemRow(
             label, n[j], facility[j], NAN, NAN, 1.0, NAN, float(fit.b[j]), float(fit.b_se[j]), (), (), 0.0, NAN,
-            "" if np.isfinite(fit.b[j]) else "no response",
+            f"every response is alike: {ON_PRIOR}" if fit.is_extreme_item[j]
+            else "" if np.isfinite(fit.b[j]) else "no response",
         )
         for j, label in enumerate(data.item_ids)
     )  # fmt: skip
@@ -93,9 +105,10 @@ def report_testlet_marginal(fit: TestletMarginalFit, data: Responses, missing: M
         n_items=data.n_items,
         n_observed=float(data.n_observed),
         sd_theta=fit.sd_theta,
+        ability_method="eap" if fit.method == "gauss_hermite" else "map",
         is_converged=fit.is_converged,
         message="converged" if fit.is_converged else f"largest gradient {fit.gradient_norm:.2g}",
-        findings=(_scales(fit),),
+        findings=(*(finding.message for finding in examine(data)), _scales(fit)),
     )
     n, facility = _facility(data)
     items = tuple(
@@ -135,9 +148,10 @@ def report_ctt(found: ItemStatistics, data: Responses, table: FloatArray) -> Fit
         n_items=data.n_items,
         n_observed=float(np.count_nonzero(~np.isnan(table))),
         sd_theta=NAN,
+        ability_method="none",
         is_converged=True,
         message="no iteration",
-        findings=(),
+        findings=_classical_findings(found, data),
     )
     items = tuple(
         ItemRow(
@@ -151,9 +165,20 @@ def report_ctt(found: ItemStatistics, data: Responses, table: FloatArray) -> Fit
     return FitReport(summary, items, _persons(data, nothing, nothing, reason))
 
 
-def report_facets(fit: FacetsFit, missing: MissingPolicy) -> FitReport:
-    """Return the report of a many-facet fit; its levels are in ``facets`` and the first facet also in ``items``."""
+def _classical_findings(found: ItemStatistics, data: Responses) -> tuple[str, ...]:
+    """Return what to know of the data, and the items that go against the others: nothing is turned round in silence."""
+    kinds = ("empty_items", "constant_items", *OF_ROWS)
+    said = [f.message for f in examine(data, constant_item_has="no correlation") if f.kind in kinds]
+    against = [data.item_ids[j] for j in np.flatnonzero(found.item_rest_r < 0)]
+    if against:
+        said.append(f"{len(against)} item(s) with a negative item-rest correlation ({some(against)}): key suspect")
+    return tuple(said)
+
+
+def report_facets(fit: FacetsFit, missing: MissingPolicy, data: Responses | None = None) -> FitReport:
+    """Return the report of a many-facet fit, of the table `data` if of one; its first facet is also in ``items``."""
     first = fit.facets[0]
+    of_rows = () if data is None else tuple(f for f in examine(data) if f.kind in (*OF_ROWS, "extreme_persons"))
     summary = FitSummary(
         model="mfrm",
         method="marginal",
@@ -166,9 +191,10 @@ def report_facets(fit: FacetsFit, missing: MissingPolicy) -> FitReport:
         n_items=len(first.level_ids),
         n_observed=float(fit.n_ratings),
         sd_theta=fit.sd_theta,
+        ability_method="eap",
         is_converged=fit.is_converged,
         message=fit.message,
-        findings=tuple(finding.message for finding in fit.findings),
+        findings=tuple(finding.message for finding in (*fit.findings, *of_rows)),
     )
     levels = tuple(
         FacetRow(facet.name, label, int(facet.n_ratings[j]), float(facet.estimate[j]), float(facet.se[j]), why)

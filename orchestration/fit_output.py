@@ -47,7 +47,15 @@ def one_frame(frames: dict[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def write_fit(report: FitReport, folder: Path, *, format: OutputFormat) -> list[Path]:
-    """Write ``fit.json``, or a CSV file per part in which every text is quoted so that the id `007` stays text."""
+    """Write ``fit.json``, or a CSV file per part in which every text is quoted so that the id `007` stays text.
+
+    Raises
+    ------
+    NotADirectoryError
+        If there is a file of that name.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"--out {folder}: is a file; name a folder, new or old")
     folder.mkdir(parents=True, exist_ok=True)
     if format == "json":
         file = folder / "fit.json"

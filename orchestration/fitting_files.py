@@ -22,6 +22,8 @@ from orchestration.response_files import ResponseFile, open_file, refuse
 LONG = ("id", "item", "resp")
 FAMILY = "item_family"
 """Column of the long format with the testlet of each item."""
+ALONE = "({} alone)"
+"""Name of the testlet of an item whose testlet is blank or NA: it shares its stimulus with no other."""
 BINARY: tuple[FitModel, ...] = ("rasch", "2pl", "3pl", "testlet")
 """Models whose only scores are 0 and 1."""
 
@@ -45,7 +47,7 @@ def fit_file(
         As for :func:`analytics.fit.fit_matrix`.
     testlets
         File with the columns ``item`` and ``testlet`` (or ``item_id`` and ``testlet_id``). A long file may name them
-        itself in ``item_family``.
+        itself in ``item_family``. An item whose testlet is blank or NA is a testlet of its own.
     weights
         Column with the number of times that a person counts.
 
@@ -76,7 +78,8 @@ def _wide(file: ResponseFile, model: FitModel, weights: str | None) -> Responses
     items = [name for name in others if name != weights]
     refuse(not items, f"{file.path}: the first column is the person, and no other column is an item; add the items")
     persons = file.texts(person)
-    file.refuse_repeated(persons, "the person {0!r} stands twice; give every person one row")
+    remedy = f"give every person one row, put persons first if no column has them, or name columns {', '.join(LONG)}"
+    file.refuse_repeated(persons, f"the person {{0!r}} stands twice; {remedy}")
     table = np.stack([file.scores(name, _highest(model)) for name in items], axis=1)
     return responses_from_matrix(table, person_ids=persons, item_ids=items, weights=_weights(file, weights, persons))
 
@@ -156,7 +159,8 @@ def _testlets_of(file: ResponseFile, items: Sequence[str], testlets: Path | None
             f"'testlet' in --testlets, or give a long file a column {FAMILY!r}"
         )
     place: dict[str, str] = {}
-    for row, (item, testlet) in enumerate(zip(source.texts(name), source.texts(family), strict=True)):
+    for row, (item, label) in enumerate(zip(source.texts(name), source.labels(family), strict=True)):
+        testlet = ALONE.format(item) if label is None else label
         if place.setdefault(item, testlet) != testlet:
             raise SourceError(
                 f"{source.at(row)}: item {item!r} has the testlets {place[item]!r} and {testlet!r}; an item has one"

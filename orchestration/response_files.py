@@ -42,6 +42,11 @@ class ResponseFile:
             raise SourceError(f"{self.at(blank)}, column {name!r}: blank; every row needs one, fill it in")
         return texts.to_list()
 
+    def labels(self, name: str) -> list[str | None]:
+        """Return a column of labels, None where it is blank or NA."""
+        texts = self.frame[name].cast(pl.String).fill_null("").str.strip_chars()
+        return [None if text in BLANKS else text for text in texts]
+
     def numbers(self, name: str) -> pl.Series:
         """Return a column as numbers, null where it is missing and NaN where it is no number."""
         column = self.frame[name]
@@ -60,7 +65,7 @@ class ResponseFile:
             value = self.frame[name][int(wrong[0])]
             raise SourceError(
                 f"{self.at(wrong[0])}, column {name!r}: {value!r} is not a score; allowed are whole numbers from 0 to "
-                f"{highest}, and an empty cell or NA for missing; {_remedy(values[wrong[0]])}"
+                f"{highest}, and an empty cell or NA for missing; {_remedy(values[wrong[0]], highest)}"
             )
         return np.asarray(numbers.fill_null(float("nan")).to_numpy())
 
@@ -102,7 +107,9 @@ def refuse(is_wrong: bool, message: str) -> None:
         raise SourceError(message)
 
 
-def _remedy(value: float) -> str:
-    if value > 1 and value == np.floor(value):
+def _remedy(value: float, highest: int) -> str:
+    if value > highest > 1 and np.isfinite(value):
+        return f"group the scores so that none is above {highest}"
+    if value > 1 and np.isfinite(value) and value == np.floor(value):
         return "fit grm, pcm, gpcm or mfrm to graded scores, or score the item 0/1"
     return "write the score as a number, or take the column out of the file if it is not an item"

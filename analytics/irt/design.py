@@ -4,6 +4,7 @@ Holds the findings that every fit carries: constant and empty items, people with
 rows, gaps between categories, unconnected blocks. What a model does about them is the model's affair.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +24,7 @@ FindingKind = Literal[
     "duplicate_persons",
     "disconnected",
     "few_persons",
+    "key_suspect",
     "boundary",
     "information",
 ]
@@ -53,7 +55,11 @@ class Finding:
 
 
 def examine(
-    responses: Responses, counts: FloatArray | None = None, *, fewest_responses: int = FEWEST_RESPONSES
+    responses: Responses,
+    counts: FloatArray | None = None,
+    *,
+    fewest_responses: int = FEWEST_RESPONSES,
+    constant_item_has: str = "no finite estimate",
 ) -> tuple[Finding, ...]:
     """Return the findings about a data set.
 
@@ -65,6 +71,8 @@ def examine(
         Their :meth:`Responses.category_counts`, where the caller has them already.
     fewest_responses
         An item with fewer (weighted) responses is named.
+    constant_item_has
+        What follows, in the model at hand, for an item that everybody answers alike.
     """
     counts = responses.category_counts() if counts is None else counts
     answered = counts.sum(axis=1)
@@ -78,7 +86,7 @@ def examine(
     empty, extreme = responses.answered == 0, extreme_persons(responses, counts) != 0
     found = [
         _finding("empty_items", items[answered == 0], "item(s) without a response", "no estimate"),
-        _finding("constant_items", items[n_used == 1], "item(s) with one and the same response", "no finite estimate"),
+        _finding("constant_items", items[n_used == 1], "item(s) with one and the same response", constant_item_has),
         _finding("few_responses", items[thin], f"item(s) with fewer than {fewest_responses} responses", "wide errors"),
         _finding("unused_categories", items[gap], "item(s) with an unused category", "those in use are renumbered"),
         _finding("empty_persons", persons[empty], "person(s) without a response", "no ability"),
@@ -140,7 +148,7 @@ def _disconnected(responses: Responses) -> Finding | None:
         "disconnected",
         names,
         f"the design falls into {n_blocks} blocks that share no person and no item; "
-        f"{len(names)} item(s) lie outside the largest ({_some(names)}): only the assumption of one "
+        f"{len(names)} item(s) lie outside the largest ({some(names)}): only the assumption of one "
         "ability distribution makes the blocks comparable",
     )
 
@@ -173,10 +181,10 @@ def _finding(kind: FindingKind, names: FloatArray, what: str, follows: str) -> F
     if len(names) == 0:
         return None
     labels = tuple(str(name) for name in names)
-    return Finding(kind, labels, f"{len(labels)} {what} ({_some(labels)}): {follows}")
+    return Finding(kind, labels, f"{len(labels)} {what} ({some(labels)}): {follows}")
 
 
-def _some(names: tuple[str, ...], most: int = 5) -> str:
+def some(names: Sequence[str], most: int = 5) -> str:
     """Return the first few names, and how many follow."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

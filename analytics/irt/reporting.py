@@ -3,12 +3,13 @@
 Holds the assembly of :class:`analytics.irt.fit_result.IrtFit` for marginal fits. No estimation belongs here.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytics.irt.design import Finding
+from analytics.irt.design import Finding, some
 from analytics.irt.fit_result import IrtFit
 from analytics.irt.items import ItemParameters
 from analytics.irt.marginal import STEEPEST, Solution
@@ -56,6 +57,9 @@ def report(
     estimates: Estimates,
 ) -> IrtFit:
     """Put estimates, errors, abilities and findings under the labels of the input."""
+    if not _is_identified(spec, selection):  # the information is singular, whatever rounding makes of it
+        nothing = np.full_like(estimates.errors, np.nan)
+        estimates = replace(estimates, errors=nothing, common_se=float("nan"), has_errors=False)
     items, errors, scores, kept = estimates.items, estimates.errors, selection.scores, selection.kept
     has_spread = spec.slope != "common" or estimates.common_slope > SMALLEST_SD
     sd = (estimates.common_slope if has_spread else 0.0) if spec.is_rescaled else 1.0
@@ -105,15 +109,15 @@ def report(
         theta_se=theta_se,
         person_reason=person_reasons(responses.n_persons, unanswered, has_spread=has_spread),
         ability_method="eap",
-        findings=selection.findings + _fit_findings(spec, responses, kept, solution, estimates.has_errors),
+        findings=selection.findings + _fit_findings(spec, responses, selection, solution, estimates.has_errors),
     )
 
 
 def _fit_findings(
-    spec: ModelSpec, responses: Responses, kept: IntArray, solution: Solution, has_errors: bool
+    spec: ModelSpec, responses: Responses, selection: Selection, solution: Solution, has_errors: bool
 ) -> tuple[Finding, ...]:
     """Return what the fit itself cannot tell."""
-    found = []
+    kept, found = selection.kept, []
     if spec.has_lower:
         at_zero = np.flatnonzero(solution.x[:, 2] < np.log(LOWER_BOUNDARY))
         names = tuple(responses.item_ids[kept[j]] for j in at_zero)
@@ -129,16 +133,33 @@ def _fit_findings(
     if spec.slope == "common" and abs(solution.x[0, 0]) <= SMALLEST_SD:
         said = "the variance of ability is at its boundary, 0: the responses do not tell persons apart"
         found.append(Finding("boundary", (), said))
+    against = [responses.item_ids[kept[j]] for j in np.flatnonzero(solution.x[:, 0] < 0)]
+    if against:
+        said = f"slope of {len(against)} item(s) negative ({some(against)}): key suspect"
+        found.append(Finding("key_suspect", tuple(against), said))
     steep = np.flatnonzero(np.abs(solution.x[:, 0]) > STEEPEST)
     if len(steep):
         names = tuple(responses.item_ids[kept[j]] for j in steep)
         said = f"slope of {len(names)} item(s) ({', '.join(names[:5])}) beyond {STEEPEST:g}: no finite maximum"
         found.append(Finding("boundary", names, said))
+    if not _is_identified(spec, selection):
+        patterns = math.prod(len(selection.scores[j]) for j in kept)
+        said = (
+            f"{_n_parameters(spec, selection)} parameters, {patterns} possible patterns of responses: not identified, "
+            "many other values have the same likelihood"
+        )
+        found.append(Finding("information", (), said))
     if not has_errors:
         why = "is not that of a maximum" if len(steep) else "is not positive definite"
         said = f"the information matrix {why}: no standard errors"
         found.append(Finding("information", (), said))
     return tuple(found)
+
+
+def _is_identified(spec: ModelSpec, selection: Selection) -> bool:
+    """Whether the items have enough patterns of responses for the parameters; with one or two items they may not."""
+    patterns = math.prod(len(selection.scores[j]) for j in selection.kept)
+    return _n_parameters(spec, selection) < patterns
 
 
 def _identification(spec: ModelSpec) -> str:

@@ -74,6 +74,8 @@ def _usable_scales(cells: Cells, options: TestletOptions) -> tuple[Scales, list[
     scales = Scales(options.sd_theta, options.sd_b, options.sd_u)
     if options.variances == "given":
         return scales, []
+    if cells.n_item.size == 1:
+        return replace(scales, u=0.0), ["one item only: it tells nothing of how far abilities or difficulties spread"]
     if cells.n_testlets == 1:
         return replace(scales, u=0.0), ["one testlet only: its effect cannot be told from theta and is left out"]
     if cells.n_rt.max() <= 1:

@@ -68,7 +68,10 @@ def fit(
         Method, typer.Option(help="Likelihood; laplace for testlet, otherwise marginal, unless named.")
     ] = Method.default,
     testlets: Annotated[
-        Path | None, typer.Option(help="File with the columns item and testlet; long files may have item_family.")
+        Path | None,
+        typer.Option(
+            help="File with the columns item and testlet (blank or NA: of its own); long files may have item_family."
+        ),
     ] = None,
     missing: Annotated[Missing, typer.Option(help="A missing cell is left out, or a wrong answer.")] = Missing.omit,
     weights: Annotated[

@@ -106,9 +106,67 @@ def test_missing_policy_and_method_are_named_and_change_the_fit(rng: np.random.G
     omit, wrong = (fit_matrix(data, model="rasch", missing=policy) for policy in ("omit", "incorrect"))  # type: ignore[arg-type]
     assert (omit.fit.missing, wrong.fit.missing) == ("omit", "incorrect")
     assert wrong.fit.n_observed == 720 > omit.fit.n_observed
+    classical = fit_matrix(data, model="ctt", missing="incorrect")
+    assert classical.fit.n_observed == 720
+    assert [row.n for row in classical.persons] == [6] * 120
     conditional = fit_matrix(data, model="rasch", method="conditional")
     assert conditional.fit.method == "conditional"
     assert conditional.fit.log_likelihood > omit.fit.log_likelihood
+
+
+@pytest.mark.parametrize(
+    ("model", "method", "estimator"),
+    [
+        ("ctt", "default", "none"),
+        ("rasch", "marginal", "eap"),
+        ("rasch", "conditional", "wle"),
+        ("3pl", "default", "eap"),
+        ("testlet", "laplace", "map"),
+        ("testlet", "given", "map"),
+        ("testlet", "marginal_laplace", "map"),
+        ("testlet", "gauss_hermite", "eap"),
+        ("mfrm", "default", "eap"),
+    ],
+)
+def test_the_estimator_of_abilities_is_named(model, method, estimator, rng: np.random.Generator) -> None:
+    testlets = ["s", "s", "s", "t", "t", "t"] if model == "testlet" else None
+    data = responses_from_matrix(some_responses(rng))
+    assert fit_matrix(data, model=model, method=method, testlets=testlets).fit.ability_method == estimator
+
+
+@pytest.mark.parametrize("model", ["rasch", "testlet", "mfrm"])
+def test_what_the_data_cannot_tell_is_said_whatever_is_fitted(model: FitModel, rng: np.random.Generator) -> None:
+    values = np.full((42, 40), np.nan)
+    values[:20, :20], values[20:40, 20:] = rng.integers(0, 2, (20, 20)), rng.integers(0, 2, (20, 20))
+    values[3], values[40] = values[2], np.where(np.arange(40) < 20, 1.0, np.nan)
+    testlets = [f"t{j // 5}" for j in range(40)] if model == "testlet" else None
+    said = "; ".join(fit_matrix(responses_from_matrix(values), model=model, testlets=testlets).fit.findings)
+    assert "into 2 blocks" in said
+    assert "1 person(s) repeat a row (P4)" in said
+    assert "1 person(s) at an extreme (P41)" in said
+    assert "1 person(s) without a response (P42)" in said
+
+
+def test_a_difficulty_that_rests_on_the_prior_is_named(rng: np.random.Generator) -> None:
+    values = some_responses(rng)
+    values[:, 2] = 1.0
+    report = fit_matrix(responses_from_matrix(values), model="testlet", testlets=["s", "s", "s", "t", "t", "t"])
+    assert np.isfinite(report.items[2].b)
+    assert report.items[2].reason == "every response is alike: the estimate rests on the prior alone"
+    assert all(row.reason == "" for j, row in enumerate(report.items) if j != 2)
+    assert any("(I3): the estimate rests on the prior alone" in finding for finding in report.fit.findings)
+
+
+def test_an_item_against_the_others_is_a_suspect_and_is_not_turned_round(rng: np.random.Generator) -> None:
+    values = some_responses(rng)
+    values[:, 4] = 1 - values[:, 3]
+    classical = fit_matrix(responses_from_matrix(values), model="ctt")
+    against = [row.id for row in classical.items if row.item_rest_r < 0]
+    assert "I5" in against
+    assert any(f"negative item-rest correlation ({', '.join(against)}): key" in said for said in classical.fit.findings)
+    slopes = fit_matrix(responses_from_matrix(values), model="2pl")
+    turned = [row.id for row in slopes.items if row.a < 0]
+    assert any(f"negative ({', '.join(turned)}): key suspect" in said for said in slopes.fit.findings)
 
 
 def test_a_constant_item_is_null_with_its_reason(rng: np.random.Generator) -> None:
@@ -155,5 +213,10 @@ def test_wrong_calls_name_what_is_allowed(rng: np.random.Generator) -> None:
         fit_matrix(data, model="2pl", method="conditional")
     with pytest.raises(ValueError, match="testlet of each item"):
         fit_matrix(data, model="testlet")
+    weights = np.where(np.arange(120) == 7, 0.0, 1.0)
+    with pytest.raises(ValueError, match="weights above 0; person 'P8' has 0"):
+        fit_matrix(
+            responses_from_matrix(some_responses(rng), weights=weights), model="testlet", testlets=["s", "t"] * 3
+        )
     with pytest.raises(ValueError, match="2 testlets for 6"):
         fit_matrix(data, model="mfrm", testlets=["a", "b"])

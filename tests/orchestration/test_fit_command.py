@@ -190,7 +190,12 @@ def test_thresholds_are_columns(tmp_path: Path) -> None:
         (("p,q1,q2", "a,1,0", "b,yes,1"), (), "line 3, column 'q1': 'yes' is not a score; allowed are whole numbers"),
         (("p,q1,q2", "a,1,0", "b,0,2"), (), "line 3, column 'q2': '2' is not a score"),
         (("p,q1,q2", "a,1,0", "b,0.5,1"), ("--model", "pcm"), "line 3, column 'q1': '0.5' is not a score"),
+        (("p,q1,q2", "a,1,0", "b,0,200"), ("--model", "pcm"), "'200' is not a score; allowed are whole numbers from 0"),
+        (("p,q1,q2", "a,1,0", "b,0,200"), ("--model", "pcm"), "group the scores so that none is above 126"),
+        (("p,q1,q2", "a,1,0", "b,0,inf"), (), "write the score as a number"),
         (("p,q1,q2", "a,1,0", "a,0,1"), (), "line 3 (and 2): the person 'a' stands twice"),
+        (("q1,q2,q3", "1,1,0", "1,0,1"), (), "put persons first if no column has them"),
+        (("ID,Item,Resp", "1,1,0", "1,0,1"), (), "or name columns id, item, resp"),
         (("p,q1,q2", "a,1,0", ",0,1"), (), "line 3, column 'p': blank"),
         (("p,q1,q2", "a,1,0", "b,0"), (), "line 3: 2 cells where the header has 3"),
         (("p,q1,w", "a,1,1", "b,0,-1"), ("--weights", "w"), "line 3, column 'w': '-1' is not a weight"),
@@ -232,6 +237,27 @@ def test_wrong_testlets_and_files_are_named(
     assert "it needs 'item' and 'testlet'" in fault(capsys, monkeypatch, *asked)
     write(tmp_path / "not.parquet", "text")
     assert "not a Parquet file" in fault(capsys, monkeypatch, tmp_path / "not.parquet", "--model", "ctt")
+
+
+@pytest.mark.parametrize("blank", ["NA", ""])
+def test_an_item_without_a_testlet_is_one_of_its_own(tmp_path: Path, blank: str) -> None:
+    file, testlets = wide_file(tmp_path), tmp_path / "testlets.csv"
+    apart = ("q0,s", "q1,s", "q2,t", "q3,t")
+    write(testlets, "item,testlet", *apart, "q4,x", "q5,y")
+    named = fitted(file, "--model", "testlet", "--testlets", testlets)
+    write(testlets, "item,testlet", *apart, f"q4,{blank}", f"q5,{blank}")
+    assert fitted(file, "--model", "testlet", "--testlets", testlets) == named
+    write(testlets, "item,testlet", *apart, "q4,x", "q5,x")
+    assert fitted(file, "--model", "testlet", "--testlets", testlets) != named
+
+
+def test_the_folder_of_the_result_may_not_be_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = wide_file(tmp_path)
+    before = file.read_bytes()
+    assert "is a file; name a folder" in fault(capsys, monkeypatch, file, "--model", "ctt", "--out", file)
+    assert file.read_bytes() == before
 
 
 def test_an_unknown_model_is_refused_with_the_allowed_ones(tmp_path: Path) -> None:

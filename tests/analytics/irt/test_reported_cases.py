@@ -146,6 +146,22 @@ def test_too_few_persons_for_slopes_and_a_slope_without_a_maximum_are_said() -> 
     assert "no finite maximum" in fit.message
 
 
+def test_fewer_patterns_than_parameters_identify_nothing(rng: np.random.Generator) -> None:
+    values = some_binary(rng)
+    for fit_model, n_items in ((fit_rasch, 1), (fit_logistic, 1), (fit_logistic, 2)):
+        for missing in (False, True):  # complete Rasch data have a search of their own
+            few = values[:, :n_items].copy()
+            few[0, 0] = np.nan if missing else few[0, 0]
+            fit = fit_model(responses_from_matrix(few))
+            said = next(finding.message for finding in fit.findings if "not identified" in finding.message)
+            assert f"{2**n_items} possible patterns" in said
+            assert np.isnan(fit.thresholds_se).all()
+            assert np.isnan(fit.slope_se).all()
+            assert np.isnan(fit.sd_theta_se)
+    for fit in (fit_rasch(responses_from_matrix(values[:, :2])), fit_logistic(responses_from_matrix(values[:, :3]))):
+        assert not any("not identified" in finding.message for finding in fit.findings)
+
+
 def test_a_repeated_rater_is_named(rng: np.random.Generator) -> None:
     values = some_binary(rng, n=4, items=80)
     twin = np.vstack([values, values[1]])
