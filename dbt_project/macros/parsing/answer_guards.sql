@@ -1,11 +1,33 @@
-{#- A statement or a mention that says what the answer is not. -#}
+{#- Words that deny, doubt or suppose the rest of their clause. -#}
+{% macro denial() -%}
+    {%- set word = '[^ <>:=.,;!?\\n]+' -%}
+    {%- set acts = 'think|believe|say|consider|agree|claim|call|label|classify|grade|rate|judge|give|award|assign|conclude|'
+        ~ 'mean|imply|deserve|merit|find|see|true|case|clear|be (?:labell?ed|classified|considered)' -%}
+    (?:{{ [
+        '(?:not|dont|doesnt|didnt|wouldnt|couldnt|cannot|cant|never)(?: ' ~ word ~ ')? (?:' ~ acts ~ ')',
+        'i(?: ' ~ word ~ ')? doubt|doubtful|unlikely|whether|unless|if (?:the|it|this|that|its|he|she|they|an?)'
+    ] | join('|') }})
+{%- endmacro %}
+
+{#- A statement or a mention that says what the answer is not, might be, or lies above or below. -#}
 {% macro is_negated(tokenised) -%}
     {%- set word = '[^ <>:=.,;!?\\n]+' -%}
     regexp_matches(
         {{ tokenised }},
-        ' (?:not|never|isnt|arent|wasnt|cannot|cant|neither|nor|no|without|hardly)(?: {{ word }}){0,2} <[^>]*>'
+        ' (?:not|never|isnt|arent|wasnt|cannot|cant|neither|nor|no|without|hardly'
+        '|nicht|keine?|pas|não|non|не|niet|inte|nie)(?: {{ word }}){0,2} <[^>]*>'
+        '|(?:不是|不选|不選|并非) <|<[^>]*> (?:不对|不正确|错|是错|では)'
+        '| {{ denial() }}(?: {{ word }}){0,6} <'
+        '| (?:(?:anything|nothing|everything|all) but|except|far from|other than|(?:less|more|lower|higher|greater) than'
+        '|at least|at most|above|below|under|over)(?: {{ word }})? <| (?:nothing|none|no part)(?: {{ word }}){0,6} <'
+        '|(?:^|[.,;:!?\n]) to be(?: {{ word }})? <'
+        '| (?:need|needs|needed|should|must|order|required|enough)(?: {{ word }}){0,6} to be(?: {{ word }})? <'
+        '| (?:would|could|might)(?: have)? be(?:en)?(?: {{ word }})? <[^>]*> if '
+        '|<[^>]*> not (?:[.,!;\n]|$)'
         '|<[^>]*> (?:is|was|seems|cannot|cant|isnt)(?: {{ word }})? (?:not|wrong|incorrect|false|be) '
-        '|<[^>]*> (?:is|was|seems) (?:not|wrong|incorrect|false) '
+        '|<[^>]*> (?:is|was|seems|ist|es|est|è|é) (?:not|wrong|incorrect[ao]?|false|falsch|nicht|faux|fausse|sbagliat[ao]'
+        '|errad[ao]) '
+        '|<[^>]*> or (?:higher|lower|more|less|above|below|better|worse) '
     )
 {%- endmacro %}
 
@@ -20,6 +42,7 @@
         '| (?:cannot|cant|can not|couldnt|could not|wont|will not|unable to|not able to|dont|do not)'
         '(?: {{ word }})? (?:be )?(?:{{ acts }})(?:e?d|ned)? '
         '| as an? (?:ai|language model|artificial intelligence) '
+        '| i(?: {{ word }})? (?:refuse|decline) to '
         '| (?:must|have to) decline | (?:impossible|not possible) to '
         '|^ (?:im |i am )?(?:so |very |really )?sorry(?: [^ ]+){0,8} $'
         '| (?:insufficient|not enough|not have enough) (?:information|context|data) '

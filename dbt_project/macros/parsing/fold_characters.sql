@@ -12,7 +12,8 @@ other scripts) become ASCII, as do dashes, quotes and blanks; invisible characte
         (0x2460, '123456789'), (0x2070, '0'), (0x2074, '456789'), (0x2080, '0123456789'), (0x00B9, '1'), (0x00B2, '23'),
         (0x2010, '----  '), (0x2212, '-'), (0xFE63, '-'), (0x201C, '""""'), (0x00AB, '"'), (0x00BB, '"'),
         (0x00A0, ' '), (0x2000, '           '), (0x202F, ' '), (0x205F, ' '), (0x3000, ' '), (0x3001, ','),
-        (0x3002, '.'), (0x3010, '[]'), (0x300C, '""'), (0x2044, '/'), (0x2215, '/'), (0x2192, ':'), (0x21D2, ':')
+        (0x3002, '.'), (0x066B, '.,'), (0x3010, '[]'), (0x300C, '""'), (0x2044, '/'), (0x2215, '/'),
+        (0x2192, ':'), (0x21D2, ':')
     ] %}
         {%- set map.new = map.new ~ target %}
         {%- for place in range(target | length) %}{% set map.old = map.old ~ '%c' % (first + place) %}{% endfor %}
@@ -33,7 +34,14 @@ other scripts) become ASCII, as do dashes, quotes and blanks; invisible characte
         when regexp_matches({{ text }}, '[^\x00-\x7F]')
             then translate(
                 regexp_replace(
-                    replace(replace(nfc_normalize({{ text }}), '‘', ''''), '’', ''''), '\p{Cf}', '', 'g'
+                    regexp_replace(
+                        regexp_replace(
+                            replace(replace(nfc_normalize({{ text }}), '‘', ''''), '’', ''''), '\p{Cf}', '', 'g'
+                        ),
+                        -- a cross says what is wrong; a number with a fraction is not the number before it
+                        '[❌✗✘✖🚫]', ' not ', 'g'
+                    ),
+                    '\d*\s*[¼-¾⅐-⅞]', ' fraction ', 'g'
                 ),
                 {{ character_map() }}
             )

@@ -11,7 +11,7 @@
                         *,
                         (
                             case kind
-                                {%- for kind in ['label', 'choice', 'score'] %}
+                                {%- for kind in ['label', 'choice', 'score', 'difficulty'] %}
                                 when '{{ kind }}' then regexp_extract_all(marked, '{{ statement_pattern(kind) }}')
                                 {%- endfor %}
                                 else regexp_extract_all(marked, '{{ statement_pattern('discrimination') }}')

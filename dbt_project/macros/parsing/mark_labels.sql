@@ -17,6 +17,7 @@ are replaced by. A spelling of another label set has no label here: it is an ans
 {#-
 Mark declared spellings, longest first; blanks are doubled meanwhile, so that neighbours do not share one. A label inside
 a longer compound ("partially_corect_incomplete", "non-contradictory") or a hedged one is no declared spelling: `<!>`.
+"The correct answer is ..." speaks of another answer than the student's and says nothing of that.
 -#}
 {% macro mark_labels(text, synonyms) -%}
     {%- set marked -%}
@@ -35,15 +36,25 @@ a longer compound ("partially_corect_incomplete", "non-contradictory") or a hedg
         '  ', ' '
     )
     {%- endset -%}
+    {%- set of_answers = '(?:the|an?|any)(?: [a-z]+)? <[^>]*> '
+        ~ '(?:answers?|responses?|solutions?|explanations?|statements?|reasons?|ideas?)' %}
     regexp_replace(
-        replace(
-            regexp_replace(
-                replace({{ marked }}, '> {{ joint() }} <', '> <'),
-                '{{ joint() }} <[^>]*>|<[^>]*> {{ joint() }}', '<!>', 'g'
+        regexp_replace(
+            replace(
+                regexp_replace(
+                    replace({{ marked }}, '> {{ joint() }} <', '> <'),
+                    '{{ joint() }} <[^>]*>|<[^>]*> {{ joint() }}', '<!>', 'g'
+                ),
+                ' {{ joint() }} ', ' '
             ),
-            ' {{ joint() }} ', ' '
+            ' (?:part(?:ly|ia[a-z]*)?|mostly|largely|somewhat|nearly|almost|half|semi|in|un|non|mis|incorrectly|wrongly)'
+            ' <[^>]*>',
+            ' <!>', 'g'
         ),
-        ' (?:part(?:ly|ia[a-z]*)?|mostly|largely|somewhat|nearly|almost|half|semi) <[^>]*>', ' <!>', 'g'
+        ' {{ of_answers }} (?:is|was|are|were|would|should|could|must|has|have|mentions?|states?|says|describes?|explains?'
+        '|requires?|needs?|includes?|involves?|refers?|to|given|provided|key) '
+        '| (?:with|to|from|than|of|like|unlike|against) {{ of_answers }} ',
+        ' reply ', 'g'
     )
 {%- endmacro %}
 

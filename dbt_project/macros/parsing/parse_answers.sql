@@ -35,7 +35,7 @@ answer mentioned (labels and choices); all else is invalid, with its reason.
     from (
         select
             *,
-            is_stated and problem is null as is_final
+            is_stated and problem is null and not (is_cut and {{ may_be_shortened('answers[1]') }}) as is_final
         from ({{ judged_answers(relation) }}
         ) as judged
     ) as weighed

@@ -1,13 +1,16 @@
 {#-
 From text to tokens, one blank between any two. `<x>` marks a candidate answer, so angle brackets of the text itself go
-first: arrows and tags such as <answer> become `answer :`.
+first: arrows and tags such as <answer> become `answer :`, bounds such as "> 7" words.
 -#}
 {% macro drop_brackets(text) -%}
     regexp_replace(
         regexp_replace(
             regexp_replace(
                 regexp_replace(
-                    regexp_replace({{ text }}, '[-=]+>', ' : ', 'g'),
+                    regexp_replace(
+                        regexp_replace({{ text }}, '[-=]+>', ' : ', 'g'),
+                        '([:=]\s*|\bis\s+)[<>≤≥]=?\s*(\d+(?:[.,]\d+)?)([^>\d.,]|$)', '\1 above or below \2\3', 'g'
+                    ),
                     '<([\pL_ -]+)>', chr(10) || ' \1 : ', 'g'
                 ),
                 '<\s*/[^>]*>', chr(10), 'g'
