@@ -26,6 +26,8 @@ IRT_MODEL = "1pl_testlet"
 FACET_MODEL = "1pl_testlet_model_facet"
 """Name of the same model with an item x model term."""
 
+NO_ORDER = "sd_theta is 0: these items cannot tell the raters apart"
+"""Why there are no ranks where the variance of ability is at its boundary: what differs is where the search ended."""
 
 AnyFit = TestletFit | FacetFit
 """A fit of either model."""
@@ -139,7 +141,9 @@ def _counts(matrix: ResponseMatrix, axis: int) -> dict[str, object]:
 
 
 def raters_frame(head: FitHead, matrix: ResponseMatrix, fit: AnyFit) -> pl.DataFrame:
-    """Ability and rank of every rater."""
+    """Ability and rank of every rater; no ranks where the fit finds no differences in ability."""
+    has_order = fit.sd_theta > 0
+    unranked = pl.lit(None if has_order else NO_ORDER, dtype=pl.String)
     return schemas.IRT_RATERS.frame(
         pl.DataFrame(
             {
@@ -148,11 +152,15 @@ def raters_frame(head: FitHead, matrix: ResponseMatrix, fit: AnyFit) -> pl.DataF
                 **_counts(matrix, axis=1),
                 "theta": fit.theta,
                 "theta_se": fit.theta_se,
-                "rank": _ranks(fit.theta),
+                "rank": pl.Series(_ranks(fit.theta) if has_order else [None] * matrix.n_raters, dtype=pl.Int64),
                 **_mean_squares(matrix, fit),
             },
             strict=False,
-        ).with_columns(fit_id=pl.lit(head.fit_id), dataset=pl.lit(head.dataset), undefined_reason=_no_responses())
+        ).with_columns(
+            fit_id=pl.lit(head.fit_id),
+            dataset=pl.lit(head.dataset),
+            undefined_reason=pl.coalesce(_no_responses(), unranked),
+        )
     )
 
 
@@ -233,6 +241,8 @@ def _why_no_interval(one: RaterInterval) -> str | None:
         return None
     if one.interval.n == 0:
         return "no responses"
+    if one.metric == "theta_rank" and np.isnan(one.interval.estimate):
+        return NO_ORDER
     if one.interval.n_clusters < 2:
         return f"{one.interval.n_clusters} {one.interval.resampled_unit}: nothing to resample"
     return "undefined in half of the draws"

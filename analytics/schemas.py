@@ -87,7 +87,7 @@ IRT_RATERS = Table(
         count("n_right", "Right responses"),
         number("theta", "Ability at testlet effect 0, on the scale of b; divided by sqrt(1 + pi sd_u^2 / 8) marginal"),
         number("theta_se", "Standard error of theta"),
-        count("rank", "1 is the highest theta; ties share a rank"),
+        count("rank", "1 is the highest theta; ties share a rank; null if sd_theta is 0"),
         number("infit", "Information-weighted mean square of the residuals; 1 or, with few raters, less is regular"),
         number("outfit", "Mean square of the standardised residuals; surprises on far-off items weigh most"),
         _EXTREME, _WHY,

@@ -94,11 +94,13 @@ CHECKS = (
         "psychometrics.irt_raters",
         False,
         "The variance of ability estimates that is not error is at least 0.7 of all: raters can be told apart.",
-        "select dataset || ': separation reliability ' || "
-        "if(avg(theta_se ** 2) > var_samp(theta), 'below 0', "
-        "round(1 - avg(theta_se ** 2) / var_samp(theta), 2)::varchar) "
+        "select dataset || ': the items ' || if(sd_theta = 0, 'cannot tell the raters apart: sd_theta is 0', "
+        "'hardly tell the raters apart: separation reliability ' "
+        "|| if(avg(theta_se ** 2) > var_samp(theta), 'below 0', "
+        "round(1 - avg(theta_se ** 2) / var_samp(theta), 2)::varchar)) "
         "from psychometrics.irt_raters join psychometrics.irt_fits using (fit_id, dataset) where is_primary "
-        "group by dataset having count(theta) > 2 and 1 - avg(theta_se ** 2) / var_samp(theta) < 0.7 order by 1",
+        "group by dataset, sd_theta having sd_theta = 0 "
+        "or count(theta) > 2 and 1 - avg(theta_se ** 2) / var_samp(theta) < 0.7 order by 1",
     ),
     Check(
         "raters_beat_the_majority_label",

@@ -1,7 +1,7 @@
 """Whether anything has changed since the published file was made.
 
-Compares one fingerprint: registry, banks, code and landed chunks. Imports neither Dagster nor dbt nor torch, so that an
-unchanged run ends at once.
+Compares one fingerprint (registry, banks, code and landed chunks), and both files with each other. Imports neither
+Dagster nor dbt nor torch, so that an unchanged run ends at once.
 """
 
 import hashlib
@@ -66,9 +66,14 @@ def journal_fingerprint(registry: Registry, settings: Settings) -> str:
 
 def last_refresh(settings: Settings) -> LastRefresh | None:
     """Return the refresh that the analysts' file holds; None where there is none."""
-    if not settings.analyst.exists():
+    return refresh_of(settings.analyst)
+
+
+def refresh_of(published: Path) -> LastRefresh | None:
+    """Return the refresh that a published file holds; None where there is none."""
+    if not published.exists():
         return None
-    with connect(settings.analyst, read_only=True) as connection:
+    with connect(published, read_only=True) as connection:
         row = connection.execute(
             "select generation, fingerprint, n_to_ask, strftime(published_at, '%Y-%m-%d %H:%M UTC') "
             "from meta.refreshes order by generation desc limit 1"
@@ -79,12 +84,13 @@ def last_refresh(settings: Settings) -> LastRefresh | None:
 def is_current(settings: Settings, registry: Registry) -> bool:
     """Tell whether the published files already hold what a run would compute, with nothing left to ask."""
     try:
-        last = last_refresh(settings)
+        last, public = last_refresh(settings), refresh_of(settings.public)
     except duckdb.Error:
         return False  # a file that cannot be read is replaced by the next refresh
     return (
         last is not None
-        and settings.public.exists()
+        and public is not None
+        and public.generation == last.generation
         and settings.warehouse.exists()
         and last.n_to_ask == 0
         and last.fingerprint == journal_fingerprint(registry, settings)

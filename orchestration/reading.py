@@ -27,6 +27,8 @@ class QueryError(ValueError):
 class Trace:
     """One cell of the response matrix, from prompt to fit."""
 
+    engine: str
+    """What the rater was asked through."""
     response: dict[str, object]
     """Row of core.responses."""
     attempts: pl.DataFrame
@@ -104,6 +106,15 @@ def leaderboard_top(settings: Settings, shown: int = 3) -> pl.DataFrame:
     )
 
 
+def unranked(settings: Settings) -> pl.DataFrame:
+    """Return the data sets of which no rater has a rank, and why."""
+    return query_published(
+        settings,
+        "select dataset, string_agg(distinct rank_undefined_reason, '; ' order by rank_undefined_reason) as reason "
+        "from marts.leaderboard group by dataset having count(rank) = 0 order by dataset",
+    )
+
+
 def _cell(settings: Settings, rater_id: str, item_id: str, dataset: str | None) -> dict[str, object]:
     """Return the one current response that the names stand for."""
     found = query_published(
@@ -163,4 +174,5 @@ def read_trace(settings: Settings, *, rater_id: str, item_id: str, dataset: str 
         "where f.dataset = ? order by f.is_primary desc, f.fit_id",
         [rater_id, item_id, dataset],
     )
-    return Trace(response, attempts, item.row(0, named=True), fits)
+    engine = query_published(settings, "select engine from core.raters where rater_id = ?", [rater_id]).item()
+    return Trace(engine, response, attempts, item.row(0, named=True), fits)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 
-from analytics.irt.testlet_result import SMALLEST_SD, TestletFit
+from analytics.irt.testlet_result import TestletFit
 from analytics.matrix import FloatArray, ResponseMatrix
 from analytics.resampling.bootstrap import Interval, draw_multiplicities, make_interval
 
@@ -51,7 +51,8 @@ def rater_intervals(matrix: ResponseMatrix, fit: TestletFit, *, n_draws: int, se
     Returns
     -------
     list of RaterInterval
-        95 % percentile intervals; NaN where there is one testlet (or one model) only, or nothing was observed.
+        95 % percentile intervals; NaN where there is one testlet (or one model) only, or nothing was observed. Ranks
+        are NaN where `sd_theta` is 0.
     """
     rng = np.random.default_rng(seed)
     sums = _testlet_sums(matrix, fit)
@@ -131,9 +132,12 @@ def _accuracy(sums: _Sums, times: FloatArray) -> FloatArray:
 def _theta(sums: _Sums, fit: TestletFit, times: FloatArray) -> FloatArray:
     """Theta in each draw, shape (n_draws, n_raters): a Newton step from the fit, difficulties held at theirs.
 
-    A testlet that is drawn twice is two testlets with the same responses, so score and information count twice.
+    A testlet that is drawn twice is two testlets with the same responses, so score and information count twice. NaN
+    where the fit finds no differences in ability: there is no order then.
     """
-    prior = max(fit.sd_theta, SMALLEST_SD) ** -2.0
+    if fit.sd_theta == 0.0:
+        return np.full((len(times), fit.theta.size), np.nan)
+    prior = fit.sd_theta**-2.0
     score = times @ sums.score - prior * np.nan_to_num(fit.theta)
     return np.asarray(fit.theta + score / (times @ sums.information + prior))
 

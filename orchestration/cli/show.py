@@ -18,6 +18,12 @@ from orchestration.reading import Trace
 
 PIPE_WIDTH = 1000
 
+NOT_SENT = {
+    "baseline": "a local rater: it reads the fields below, no prompt, and counts no tokens",
+    "recorded": "recorded elsewhere: what was asked there is not known here",
+}
+"""What raters of an engine have no prompt of, in words; every other engine sends what a trace shows."""
+
 
 def say(text: str = "") -> None:
     """Print one line for a person."""
@@ -97,9 +103,14 @@ def trace(found: Trace) -> None:
     say(f"{response['dataset']} / {response['item_id']} asked of {response['rater_id']}: {response['status']}")
     say(f"\nitem: {cell(found.item['item_text'])}")
     for attempt in found.attempts.iter_rows(named=True):
-        say(f"\nattempt {attempt['attempt']} ({attempt['finish_reason']}, {attempt['finished_at']:%Y-%m-%d %H:%M:%S})")
-        for message in json.loads(attempt["messages"] or "[]"):
-            say(f"  [{message['role']}] {_legible(message['content'])}")
+        ended = attempt["finish_reason"] or attempt["error_kind"] or "why it ended is not known"
+        say(f"\nattempt {attempt['attempt']} ({ended}, {attempt['finished_at']:%Y-%m-%d %H:%M:%S})")
+        messages = json.loads(attempt["messages"] or "[]")
+        is_local = found.engine == "baseline"
+        if is_local or not messages:
+            say(f"  {NOT_SENT.get(found.engine, 'no prompt was kept')}")
+        for message in messages:
+            say(f"  [{message['role']}] {_fields(message['content']) if is_local else message['content']}")
         say(f"  → {cell(attempt['text'])}{' ' + attempt['error_message'] if attempt['error_message'] else ''}")
     gold = next((found.item[k] for k in ("gold_label", "answer_key", "gold_score") if found.item[k] is not None), None)
     say(f"\n{_answer(response)}{'' if gold is None else f'; gold: {cell(gold)}'}")
@@ -116,12 +127,16 @@ def _answer(response: Mapping[str, object]) -> str:
     return f"{what} ({how})" if how else what
 
 
-def _legible(content: str) -> str:
-    """Write a message as it is; one that is JSON, which local raters read, over several lines."""
-    try:
-        return json.dumps(json.loads(content), ensure_ascii=False, indent=2)
-    except json.JSONDecodeError:
-        return content
+def _fields(content: str) -> str:
+    """Write the JSON that a local rater reads over several lines."""
+    return json.dumps(_present(json.loads(content)), ensure_ascii=False, indent=2)
+
+
+def _present(value: Any) -> Any:
+    """Return what an item has: a field without a value would read like lost data."""
+    if isinstance(value, dict):
+        return {name: _present(part) for name, part in value.items() if part is not None and part != []}
+    return [_present(part) for part in value] if isinstance(value, list) else value
 
 
 def count(n: int, noun: str) -> str:

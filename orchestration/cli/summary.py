@@ -48,6 +48,8 @@ def after_run(settings: Settings, registry: Registry, done: "LocalRun", seconds:
     if settings.analyst.exists():
         show.table(reading.asked_landed_parsed(settings), title="\nresponses")
         show.table(reading.leaderboard_top(settings), title="\nleaderboard, by theta")
+        for dataset, reason in reading.unranked(settings).iter_rows():
+            show.say(f"no ranks for {dataset}: {reason}")
         show.say()
         _where_to_look(settings)
 
@@ -67,9 +69,17 @@ def planned(house: House) -> None:
 
 
 def _facts(settings: Settings) -> Mapping[str, str]:
-    last = freshness.last_refresh(settings)
-    published = f"refresh {last.generation} of {last.published_at}" if last else "nothing yet; run: thetahouse run"
-    return {"home": str(settings.home), "published": published}
+    files = (settings.analyst, settings.public)
+    held = [freshness.refresh_of(file) for file in files]
+    said = [f"refresh {one.generation} of {one.published_at}" if one else "nothing yet" for one in held]
+    facts = {"home": str(settings.home), "published": said[0]}
+    if len({one and one.generation for one in held}) > 1:
+        # a kill between the two, or a file that was removed or put back
+        facts["published"] = "two files that are not of one refresh; run: thetahouse run"
+        facts |= {str(file): what for file, what in zip(files, said, strict=True)}
+    elif not any(held):
+        facts["published"] += "; run: thetahouse run"
+    return facts
 
 
 def status(settings: Settings) -> None:

@@ -70,7 +70,8 @@ def publication(settings: Settings) -> Finding:
     if missing:
         return Finding("published", "wrong", f"{missing[0]} is missing", "thetahouse publish")
     try:
-        analyst, public = (_generation(file) for file in files)
+        held = [freshness.refresh_of(file) for file in files]
+        analyst, public = (one and one.generation for one in held)
     except duckdb.Error as problem:
         return Finding("published", "wrong", f"a file cannot be read: {_line(problem)}", "thetahouse publish")
     if analyst != public:
@@ -165,13 +166,6 @@ def _staleness(settings: Settings, registry: Registry) -> Finding:
         )
         return Finding("stale", "note", message, RUN)
     return Finding("stale", "ok", f"refresh {last.generation} of {last.published_at} is what a run would compute")
-
-
-def _generation(file: Path) -> int:
-    with connect(file, read_only=True) as connection:
-        row = connection.execute("select max(generation) from meta.refreshes").fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def _line(problem: Exception) -> str:

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
-from analytics.fit_rows import FitHead, raters_frame
+from analytics.fit_rows import NO_ORDER, FitHead, raters_frame
 from analytics.irt.testlet import fit_testlet
 from analytics.irt.testlet_simulation import simulate_testlet
 from analytics.matrix import ResponseMatrix
@@ -177,6 +177,29 @@ def test_intervals_stand_for_every_rater_and_say_why_where_there_is_none(tables)
     single = fit_dataset(simulated_cells(n_models=1, per_model=3), dataset="demo").intervals
     why = single.filter(method="two_way_bootstrap")["undefined_reason"].unique().to_list()
     assert why == ["1 testlet x model: nothing to resample"]
+
+
+def test_raters_that_the_items_cannot_tell_apart_have_no_rank() -> None:
+    # four raters, each right on another half of six items: every rater and item has the same total
+    right = [(1, 1, 1, 0, 0, 0), (0, 0, 1, 1, 1, 0), (1, 0, 0, 0, 1, 1), (0, 1, 0, 1, 0, 1)]
+    cells = pl.DataFrame(
+        [
+            {
+                "rater_id": f"r{i}", "model": f"r{i}", "item_id": f"i{j}", "testlet_id": f"t{j % 3}", "is_correct": x,
+                "status": "ok", "gold_label": "correct", "answer_label": "correct" if x else "incorrect",
+            }
+            for i, row in enumerate(right) for j, x in enumerate(row)
+        ]
+    )  # fmt: skip
+    found = fit_dataset(cells, dataset="flat")
+    assert found.irt_fits["sd_theta"].to_list() == [0.0, 0.0]
+    assert found.irt_raters["theta"].null_count() == 0
+    assert found.irt_raters["rank"].null_count() == found.irt_raters.height == 8
+    assert set(found.irt_raters["undefined_reason"]) == {NO_ORDER}
+    ranks = found.intervals.filter(metric="theta_rank")
+    assert ranks["estimate"].null_count() == ranks["ci_low"].null_count() == ranks.height > 0
+    assert set(ranks["undefined_reason"]) == {NO_ORDER}
+    assert found.intervals.filter(metric="accuracy")["undefined_reason"].null_count() == 4
 
 
 def test_raters_with_equal_responses_are_named() -> None:

@@ -18,11 +18,12 @@ from (values
 
 ABILITIES = """
 create schema psychometrics;
-create table psychometrics.irt_fits as select dataset as fit_id, dataset, true as is_primary
-from (values ('none'), ('some'), ('good')) as fits (dataset);
+create table psychometrics.irt_fits as select dataset as fit_id, dataset, true as is_primary, sd_theta
+from (values ('none', 0.1), ('some', 0.8), ('good', 1), ('flat', 0)) as fits (dataset, sd_theta);
 create table psychometrics.irt_raters as select dataset as fit_id, dataset, theta, theta_se
 from (values ('none', 0, 5), ('none', 0.1, 5), ('none', 0.2, 5), ('some', 0, 0.6), ('some', 1, 0.6), ('some', 2, 0.6),
-    ('good', 0, 0.2), ('good', 1, 0.2), ('good', 2, 0.2)) as raters (dataset, theta, theta_se)
+    ('flat', 0, 0.01), ('flat', 0, 0.01), ('good', 0, 0.2), ('good', 1, 0.2), ('good', 2, 0.2)
+) as raters (dataset, theta, theta_se)
 """
 
 
@@ -42,4 +43,8 @@ def test_a_reliability_is_a_number_down_to_0_and_no_figure_below():
         connection.execute(ABILITIES)
         found = findings(connection, check)
     # variance of theta 1; mean squared error .36 and .04; and 25 against a variance of .01
-    assert found == ["none: separation reliability below 0", "some: separation reliability 0.64"]
+    assert found == [
+        "flat: the items cannot tell the raters apart: sd_theta is 0",
+        "none: the items hardly tell the raters apart: separation reliability below 0",
+        "some: the items hardly tell the raters apart: separation reliability 0.64",
+    ]

@@ -1,6 +1,8 @@
 """Typed queries: an answer, or one line that says what is wrong and what to do."""
 
+import json
 import sys
+from datetime import UTC, datetime
 
 import polars as pl
 import pytest
@@ -82,7 +84,49 @@ def test_a_trace_says_what_there_is_to_say(
 ) -> None:
     response = NOTHING | {"dataset": "labels", "item_id": "007", "rater_id": "alpha|0"} | row
     item = {"item_text": "Warm air rises", "gold_label": "right", "answer_key": None, "gold_score": None}
-    trace(Trace(response, pl.DataFrame(), item, pl.DataFrame({"irt_model": []})))
+    trace(Trace("recorded", response, pl.DataFrame(), item, pl.DataFrame({"irt_model": []})))
     printed = capsys.readouterr().out.splitlines()
     assert line in printed
     assert not [text for text in printed if "–" in text]
+
+
+LOCAL = {"item": {"text": "Warm air rises", "rubric": None, "options": []}, "labels": ["right", "wrong"]}
+SHOWN = """{
+  "item": {
+    "text": "Warm air rises"
+  },
+  "labels": [
+    "right",
+    "wrong"
+  ]
+}"""
+
+
+@pytest.mark.parametrize(
+    ("engine", "content", "error", "expected"),
+    [
+        (
+            "baseline",
+            json.dumps(LOCAL),
+            None,
+            "a local rater: it reads the fields below, no prompt, and counts no tokens\n"
+            f"  [user] {SHOWN}\n  → Label: right\n",
+        ),
+        ("recorded", None, None, "recorded elsewhere: what was asked there is not known here\n  → Label: right\n"),
+        ("openai", '{"a": null}', None, '[user] {"a": null}\n  → Label: right\n'),
+        ("openai", None, "permanent", "no prompt was kept\n  → – too long\n"),
+    ],
+)
+def test_a_trace_says_what_a_rater_of_each_engine_was_given(
+    capsys: pytest.CaptureFixture[str], engine: str, content: str | None, error: str | None, expected: str
+) -> None:
+    attempt = {
+        "attempt": 1, "finish_reason": None if error else "stop", "error_kind": error,
+        "error_message": "too long" if error else None, "finished_at": datetime(2026, 1, 1, tzinfo=UTC),
+        "messages": content and json.dumps([{"role": "user", "content": content}]),
+        "text": None if error else "Label: right",
+    }  # fmt: skip
+    response = NOTHING | {"dataset": "labels", "item_id": "007", "rater_id": "alpha|0", "status": "ok"}
+    item = {"item_text": "Warm air rises", "gold_label": "right", "answer_key": None, "gold_score": None}
+    trace(Trace(engine, response, pl.DataFrame([attempt]), item, pl.DataFrame({"irt_model": []})))
+    assert f"attempt 1 ({error or 'stop'}, 2026-01-01 00:00:00)\n  {expected}" in capsys.readouterr().out

@@ -43,9 +43,13 @@ leaderboard as (
         {%- endfor %}
         omitted.theta,
         omitted.theta_se,
-        {{ rank_of('omitted.theta', 'raters.dataset') }} as rank,
+        omitted.rank,
+        case
+            when omitted.rank is null
+                then coalesce(omitted.undefined_reason, fits.undefined_reason, 'no fit')
+        end as rank_undefined_reason,
         counted_wrong.theta as theta_missing_wrong,
-        {{ rank_of('counted_wrong.theta', 'raters.dataset') }} as rank_missing_wrong,
+        counted_wrong.rank as rank_missing_wrong,
         {{ rank_of('agreement.accuracy', 'raters.dataset') }} as rank_accuracy,
         {{ rank_of('agreement.accuracy_common', 'raters.dataset') }} as rank_accuracy_common,
         {{ rank_of('agreement.qwk', 'raters.dataset') }} as rank_qwk,
@@ -57,6 +61,8 @@ leaderboard as (
             raters.dataset = agreement.dataset
             and raters.rater_id = agreement.rater_id
             and agreement.is_default
+    left join {{ source('psychometrics', 'irt_fits') }} as fits
+        on raters.dataset = fits.dataset and fits.pool = 'all' and fits.is_primary
     left join abilities as omitted
         on
             raters.dataset = omitted.dataset

@@ -1,5 +1,7 @@
 """Intervals of accuracy and rank: counted by hand, against refits of the drawn testlets, where nothing can be drawn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -81,11 +83,20 @@ def test_ranks_count_each_rater_as_often_as_it_was_drawn() -> None:
 
 def test_one_testlet_or_one_model_gives_no_interval(rng: np.random.Generator) -> None:
     matrix = simulated(rng, n_testlets=1)
-    found = rater_intervals(matrix, fit_testlet(matrix.responses, matrix.item_testlet), n_draws=50, seed=1)
+    fit = replace(fit_testlet(matrix.responses, matrix.item_testlet), sd_theta=1.0)
+    found = rater_intervals(matrix, fit, n_draws=50, seed=1)
     assert all(np.isnan(one.interval.ci_low) and np.isfinite(one.interval.estimate) for one in found)
     matrix = simulated(rng, n_models=1)
     found = rater_intervals(matrix, fit_testlet(matrix.responses, matrix.item_testlet), n_draws=50, seed=1)
     assert {one.design for one in found if np.isnan(one.interval.ci_low)} == {"two_way_bootstrap"}
+
+
+def test_without_differences_in_ability_there_is_no_rank_and_every_accuracy(rng: np.random.Generator) -> None:
+    matrix = simulated(rng)
+    fit = replace(fit_testlet(matrix.responses, matrix.item_testlet), sd_theta=0.0)
+    for one in rater_intervals(matrix, fit, n_draws=50, seed=1):
+        numbers = [one.interval.estimate, one.interval.ci_low, one.interval.ci_high]
+        assert np.isnan(numbers).all() if one.metric == "theta_rank" else np.isfinite(numbers).all()
 
 
 def test_a_rater_without_responses_has_neither_and_changes_nobody(rng: np.random.Generator) -> None:
