@@ -64,17 +64,18 @@ clause says belong to its statement. The patterns are constants, so that each is
     {%- set alone = marks ~ '(?: (?:points?|marks?))?(?: [.!])*' %}
     {%- set lead = '(?: ' ~ word ~ '){0,3}? [:=] (?:[:=\\n] )*' %}
     {#- numbers are counts as often as answers: one further on in the line is none -#}
+    {%- set ends = '(?: *(?:[.,;!\\n]|(?:points?|marks?|because|since|as|for) |$))' if is_number else '' %}
     {%- set others = '[^<\\n]*(?m:$)' if is_number else '[^\\n]*' -%}
     (?: {{ denial() }}(?: {{ word }}){0,4}? ?)?(?:{{ [
         ' (?:(?:' ~ words.strict ~ ')' ~ lead ~ ')+(?:' ~ fill ~ marks ~ '|' ~ others ~ ')',
-        ' (?:' ~ words.loose ~ ')' ~ lead ~ fill ~ marks,
+        ' (?:' ~ words.loose ~ ')' ~ lead ~ fill ~ marks ~ ends,
         ' (?:' ~ words.nouns ~ ')(?: ' ~ word ~ '){0,3}? (?:is|be|was|of|ist|es) ' ~ fill ~ marks,
         ' (?:boxed|' ~ words.verbs ~ ') ' ~ fill ~ marks,
         ' (?:actually|wait|correction)(?: (?:[:,.]|no|its|it|is|should|be))* ' ~ fill ~ marks,
         '<[^>]*> (?:is|seems|appears) (?:to be )?(?:the )?(?:most )?(?:likely )?(?:correct|right|best) ',
         '<[^>]*> outof [0-9]+ (?:[.!;\\n]|$)',
         '(?m:^) *' ~ mark ~ '(?: ,)? (?:because|since) ',
-        '(?m:^) *(?:(?:the|my|final|correct|overall|total) )*(?:(?:' ~ words.nouns ~ ') )?' ~ alone
-        ~ '(?:[ \\n]*\\n *' ~ alone ~ ')* *(?m:$)'
+        '(?m:^) *(?:(?:the|my|final|correct|overall|total) )*(?:(?:overall|final) [:=] )?'
+        ~ '(?:(?:' ~ words.nouns ~ ') )?' ~ alone ~ '(?:[ \\n]*\\n *' ~ alone ~ ')* *(?m:$)'
     ] | join('|') }})
 {%- endmacro %}

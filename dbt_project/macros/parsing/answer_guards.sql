@@ -23,12 +23,20 @@
         '|(?:^|[.,;:!?\n]) to be(?: {{ word }})? <'
         '| (?:need|needs|needed|should|must|order|required|enough)(?: {{ word }}){0,6} to be(?: {{ word }})? <'
         '| (?:would|could|might)(?: have)? be(?:en)?(?: {{ word }})? <[^>]*> if '
-        '|<[^>]*> not (?:[.,!;\n]|$)'
+        '| (?:fail(?:s|ed|ing)? to|lack(?:s|ed|ing)?|miss(?:es|ed|ing)?|avoid(?:s|ed|ing)?|instead of|rather than)'
+        '(?: {{ word }}){0,3} <'
+        '|<[^>]*> not (?:[.,!;\n]|$)|<[^>]*> (?:[:=] )*(?:no|false) (?:[.,!;\n]|$)'
         '|<[^>]*> (?:is|was|seems|cannot|cant|isnt)(?: {{ word }})? (?:not|wrong|incorrect|false|be) '
         '|<[^>]*> (?:is|was|seems|ist|es|est|è|é) (?:not|wrong|incorrect[ao]?|false|falsch|nicht|faux|fausse|sbagliat[ao]'
         '|errad[ao]) '
         '|<[^>]*> or (?:higher|lower|more|less|above|below|better|worse) '
     )
+{%- endmacro %}
+
+{#- A number for an item statistic that was not asked for. -#}
+{% macro is_of_another_quantity(statement) -%}
+    (kind = 'discrimination' and regexp_matches({{ statement }}, ' (?:difficulty|facility|easiness|reliability) '))
+    or (kind = 'difficulty' and regexp_matches({{ statement }}, ' (?:discrimination|facility|easiness|reliability) '))
 {%- endmacro %}
 
 {#- The model declines: what it mentions is no answer. -#}

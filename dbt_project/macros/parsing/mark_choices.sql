@@ -1,7 +1,7 @@
 {#-
 Mark letters that stand for an option. Case still counts here: a decorated letter is one in any case, a bare one only as
 a capital; the article "a" and the pronoun "I" are none: no article stands before a word of `after_a`, whatever comes
-before it. `_B_` is a mark meanwhile: no word boundary lies inside it. A "wrong answer" is no answer.
+before it. `_B_` is a mark meanwhile: no word boundary lies inside it. What is wrong or eliminated is no answer.
 -#}
 {% macro mark_choices(text) -%}
     {%- set after_a = 'is|was|or|and|because|since|as|seems|would|should|over|rather|instead|not|but|than|which|for|due|with|'
@@ -28,9 +28,10 @@ before it. `_B_` is a mark meanwhile: no word boundary lies inside it. A "wrong 
     ] %}
     regexp_replace(
         {{ tokens(rewrite(text, steps)) }},
-        ' (?:wrong|incorrect|worst|false|least (?:likely|plausible|correct)) (?:answer|option|choice|letter|solution)'
-        ' (?:is|was|[:=]) ',
-        ' no ', 'g'
+        ' (?:wrong|incorrect|worst|false|least (?:likely|plausible|correct)|distractors?|eliminat[a-z]+|exclud[a-z]+'
+        '|discard[a-z]*|reject[a-z]*|rul(?:e|es|ed|ing) out|cross(?:ed|ing)? out|not(?: [a-z]+)? :)'
+        '(?: (?:is|are|was|the|answers?|options?|choices?|letter|solution|[:=])){0,4} <',
+        ' no <', 'g'
     )
 {%- endmacro %}
 

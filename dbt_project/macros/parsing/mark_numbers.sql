@@ -19,7 +19,7 @@ or part of an essay gets. `_m3p5_` is -3.5: no word boundary lies inside it.
         ('([:=][ \\t]*)-[ \\t]+(\\d)', '\\1-\\2'),
         ('(?i)\\b' ~ number ~ '\\s*(?:%|percent\\b)', ' percentage '),
         ('(?i)\\b(scale|range)\\s*(?:of|from|is|:)?\\s*[(\\[]?\\s*' ~ number ~ '\\s*(?:-|to)\\s*' ~ number, '\\1'),
-        ('(?i)\\(\\s*-?' ~ number ~ '\\s*(?:-|to)\\s*' ~ number ~ '\\s*\\)', ' '),
+        ('(?i)[(\\[]\\s*-?' ~ number ~ '\\s*(?:-|to)\\s*' ~ number ~ '\\s*[)\\]]', ' '),
         ('(?i)\\btotal_(?:points|marks)\\b', ' part '),
         ('(?i)\\b(?:max(?:imum)?|possible|available)\\b[^\\pL\\pN\\n]*' ~ number, ' '),
         ('(?i)\\b' ~ number ~ '\\s*(?:(?:points?|marks?)\\s*)?(?:possible|available)\\b', ' '),
@@ -39,11 +39,12 @@ or part of an essay gets. `_m3p5_` is -3.5: no word boundary lies inside it.
         '| (?:{{ nouns }}) (?:for|on|of|in) (?:the |its )?(?:{{ traits }}) '
         '|<[^>]*> (?:(?:points?|marks?) )?(?:for|on) (?:the |its )?(?:{{ traits }}) '
         '|<[^>]*> (?:points?|marks?) for(?: [^ <>.;\n]+){1,8} <[^>]*> (?:points?|marks?) '
-        '| (?:min|minimum|max|maximum|highest|lowest|perfect|passing|average|mean|possible)(?: possible)? (?:{{ nouns }}) '
-        '| (?:{{ nouns }}) of <[^>]*> (?:requires?|needs?|means|indicates|represents|corresponds|would|is (?:for|given|awarded))'
-        ' '
+        '| (?:min|minimum|max|maximum|highest|lowest|higher|lower|perfect|passing|average|mean|possible|bonus|extra|deducted'
+        '|lost|human|reference|expected|gold|true)(?: possible)? (?:{{ nouns }}) '
+        '| (?:{{ nouns }}) of <[^>]*> (?:requires?|needs?|means|indicates|represents|corresponds|would'
+        '|is (?:for|given|awarded)) '
         '| to (?:get|earn|receive|achieve|reach|deserve|merit)(?: [^ <>.:;\n]+){0,3} <[^>]*> '
-        '| grade level ',
+        '| (?:{{ nouns }}) (?:level|difference|range|gap|deducted|lost|off|removed|subtracted|missing) ',
         ' part ', 'g'
     )
 {%- endmacro %}

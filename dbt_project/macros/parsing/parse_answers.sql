@@ -53,6 +53,7 @@ answer mentioned (labels and choices); all else is invalid, with its reason.
                     when {{ is_negated('coalesce(statement, marked)') }} then 'negated_answer'
                     when kind = 'choice' and not list_contains(options, answers[1]) then 'unknown_option'
                     when kind in ('label', 'choice') then null
+                    when {{ is_of_another_quantity('statement') }} then 'unknown_answer'
                     when not is_stated then 'no_statement'
                     when cast(answers[1] as double) not between lowest and highest then 'out_of_range'
                     when {{ stated_scale('statement') }} <> highest then 'other_scale'

@@ -8,8 +8,8 @@ first: arrows and tags such as <answer> become `answer :`, bounds such as "> 7" 
             regexp_replace(
                 regexp_replace(
                     regexp_replace(
-                        regexp_replace({{ text }}, '[-=]+>', ' : ', 'g'),
-                        '([:=]\s*|\bis\s+)[<>≤≥]=?\s*(\d+(?:[.,]\d+)?)([^>\d.,]|$)', '\1 above or below \2\3', 'g'
+                        regexp_replace({{ unchecked(text) }}, '[-=]+>', ' : ', 'g'),
+                        '([:=]\s*|\pL\s+)[<>≤≥]=?\s*(\d+(?:[.,]\d+)?)([^>\d.,]|$)', '\1 above or below \2\3', 'g'
                     ),
                     '<([\pL_ -]+)>', chr(10) || ' \1 : ', 'g'
                 ),
@@ -19,6 +19,17 @@ first: arrows and tags such as <answer> become `answer :`, bounds such as "> 7" 
         ),
         '[<>]', ' ', 'g'
     )
+{%- endmacro %}
+
+{#- A list of boxes to tick states what is ticked. -#}
+{% macro unchecked(text) -%}
+    case
+        when regexp_matches({{ text }}, '\[[ xX]?\]')
+            then regexp_replace(
+                regexp_replace({{ text }}, '(?m)^(\s*[-*]\s*)\[ ?\]', '\1 not ', 'g'), '(?m)^(\s*[-*]\s*)\[[xX]\]', '\1', 'g'
+            )
+        else {{ text }}
+    end
 {%- endmacro %}
 
 {#- Lower case; words, marks and the punctuation that ends a statement; everything else is a blank. -#}
