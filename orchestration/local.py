@@ -115,7 +115,7 @@ def _warnings(result: ExecuteInProcessResult) -> Iterator[str]:
     """Yield what the statistical checks found; failing dbt tests fail their step and are named there."""
     for check in result.get_asset_check_evaluations():
         if not check.passed and check.description:
-            yield f"{check.asset_key.to_user_string()}, {check.check_name}: {check.description}"
+            yield f"{check.check_name} ({'.'.join(check.asset_key.path)}): {check.description}"
 
 
 def _execute(

@@ -16,7 +16,7 @@ from inference.registry import Registry
 from inference.registry.generation import GeneratingEngine
 from inference.rendering import Rendered, Renderer
 from inference.sources import read_bank
-from orchestration.house import UnknownNameError, check_names, read_registry
+from orchestration.house import UnknownNameError, check_names, read_registry, unknown
 from orchestration.settings import Settings
 
 
@@ -102,10 +102,8 @@ def _dataset_of(
         raise UnknownNameError(f"rater {rater.row.rater_id!r} cannot be asked about {dataset!r}, only about {asked}")
     having = [name for name in asked if item_id in items[datasets[name][0]] and dataset in (None, name)]
     if not having:
-        near = sorted(items[datasets[dataset or asked[0]][0]])[:5]
-        raise UnknownNameError(
-            f"unknown item {item_id!r} in {[dataset] if dataset else asked}; {dataset or asked[0]} has {near} …"
-        )
+        known = sorted({item for name in asked if dataset in (None, name) for item in items[datasets[name][0]]})
+        raise UnknownNameError(unknown("item", item_id, known, f" in {' or '.join([dataset] if dataset else asked)}"))
     if len(having) > 1:
         raise UnknownNameError(f"item {item_id!r} is in {having}; name one with --dataset")
     return having[0]

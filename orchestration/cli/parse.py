@@ -99,7 +99,9 @@ def _scheme(kind: Kind, options: str | None, labels: str | None, value_range: st
             return parsing.Scheme(name, spellings=spellings)
         except ValueError as problem:
             raise typer.BadParameter(f"--labels: {problem}") from problem
-    low, high = _range(value_range or ("-1:1" if kind is Kind.discrimination else ""))
+    if kind is Kind.score and value_range is None:
+        raise typer.BadParameter("--kind score needs --range lowest:highest, e.g. --range 0:3")
+    low, high = _range(value_range or "-1:1")
     return parsing.Scheme(name, lowest=low, highest=high)
 
 

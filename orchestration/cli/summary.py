@@ -33,8 +33,11 @@ def _where_to_look(settings: Settings) -> None:
 
 
 def _unavailable(registry: Registry) -> None:
+    names: dict[str, list[str]] = {}
     for entry in registry.unavailable:
-        show.say(f"not run: {entry.name}: {entry.reason}")
+        names.setdefault(entry.reason, []).append(entry.name)
+    for reason, lacking in names.items():
+        show.say(f"not run, as each {reason}: {', '.join(lacking)}")
 
 
 def after_run(settings: Settings, registry: Registry, done: "LocalRun", seconds: float) -> None:

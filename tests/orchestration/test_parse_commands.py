@@ -79,8 +79,8 @@ def test_parse_reads_one_response_a_line_whatever_is_in_it():
     ("arguments", "said", "message"),
     [
         (("--kind", "letter"), "", "'letter' is not one of"),
-        (("--kind", "score"), "7", "expected lowest:highest"),
         (("--kind", "score", "--range", "3:0"), "7", "the lowest value comes first"),
+        (("--kind", "score"), "7", "--kind score needs --range lowest:highest, e.g. --range 0:3"),
         (("--kind", "choice", "--range", "0:3"), "B", "--range does not go with --kind choice"),
         (("--kind", "choice", "--options", "A,BB"), "B", "expected single letters"),
         (("--kind", "label", "--labels", "six_way"), "B", "unknown label set 'six_way'"),
@@ -214,7 +214,7 @@ def test_prompt_shows_what_is_sent(smollm2, tmp_path):
     [
         (("smollm2-135m|nobody", "q01-a14"), "unknown rater"),
         (("word-overlap|jaccard", "q01-a14"), "is in ['demo_labels', 'demo_scores']; name one with --dataset"),
-        (("word-overlap|jaccard", "q01-a99"), "unknown item 'q01-a99'"),
+        (("word-overlap|jaccard", "q01-a99"), "demo_labels or demo_scores or demo_mcq; did you mean one of ['q01-a"),
         (("word-overlap|jaccard", "q01-a14", "--dataset", "naep"), "cannot be asked about 'naep'"),
     ],
 )
