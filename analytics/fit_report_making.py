@@ -120,7 +120,9 @@ def report_testlet_marginal(fit: TestletMarginalFit, data: Responses, missing: M
 
 def _scales(fit: TestletFit | TestletMarginalFit) -> str:
     factor = marginal_factor(fit.sd_u)
-    return f"sd of testlet effects {fit.sd_u:.4g}; with them averaged out theta and b are {factor:.4g} of theirs here"
+    bias = "; Laplace's approximation makes it too small, most with few persons" if fit.method == "laplace" else ""
+    said = f"sd of testlet effects {fit.sd_u:.4g}; with them averaged out theta and b are {factor:.4g} of theirs here"
+    return said + bias
 
 
 def _place(fit: TestletMarginalFit, j: int) -> tuple[float, float]:

@@ -8,7 +8,7 @@ Raters, items, abilities, difficulties and effects are drawn anew in every repli
 ten items. Standard deviations are estimated (Laplace). With the facet, raters belong to models of three (four of 168)
 and v ~ N(0, 0.7²); the fit has the facet too. Coverage is of 95 % intervals (estimate ± 1.96 SE) around the drawn
 values themselves, over all items together and by decile of true difficulty; items that all raters answer alike stand
-apart.
+apart. The last row is the largest Monte-Carlo standard error of each column over the rows above it.
 """
 
 import argparse
@@ -95,15 +95,17 @@ def grid(cells: Iterator[Cell], replicates: int) -> None:
     columns = (
         "raters × items, SD b, SD u, facet", "r θ", "RMSE θ", "slope θ", "r b", "RMSE b", "slope b", "bias SD θ",
         "bias SD b", "bias SD u", "bias SD v", "cover θ", "cover b", "by decile of b, easiest first", "extreme (share)",
-        "not converged", "CPU s a fit",
+        "replicates", "not converged", "CPU s a fit",
     )  # fmt: skip
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns), flush=True)
+    largest = np.full(12, np.nan)
     for cell in cells:
         rng, started = np.random.default_rng(cell.seed()), time.process_time()
         found = [replicate(cell, rng) for _ in range(replicates)]
         seconds = (time.process_time() - started) / replicates
         numbers = np.array([one[0] for one in found])
         mean = numbers.mean(axis=0)
+        largest = np.fmax(largest, numbers[:, 1:].std(axis=0, ddof=1) / np.sqrt(replicates))
         inside, of = sum(one[1] for one in found), sum(one[2] for one in found)
         share = [f"{a / n:.2f}" if n else "–" for a, n in zip(inside, of, strict=True)]
         print(
@@ -113,12 +115,14 @@ def grid(cells: Iterator[Cell], replicates: int) -> None:
                     *(f"{value:.3f}" for value in mean[1:7]),
                     *(f"{value:+.3f}" if np.isfinite(value) else "–" for value in mean[7:11]),
                     *(f"{value:.3f}" for value in mean[11:13]),
-                    " ".join(share[:10]), f"{share[10]} ({of[10] / of.sum():.1%})",
+                    " ".join(share[:10]), f"{share[10]} ({of[10] / of.sum():.1%})", str(replicates),
                     str(int(np.sum(numbers[:, 0] == 0))), f"{seconds:.2f}",
                 ],
             ),
             flush=True,
         )  # fmt: skip
+    errors = [f"{value:.3f}" if np.isfinite(value) else "–" for value in largest]
+    print(row("Monte-Carlo error", errors + ["–"] * (len(columns) - 1 - len(errors))))
 
 
 def dependent(replicates: int) -> None:

@@ -18,6 +18,7 @@ from analytics.irt.testlet_result import SMALLEST_SD
 from analytics.matrix import FloatArray, IntArray
 
 _LARGEST_STEP, _MAX_ITERATIONS = 1.5, 100
+_SMALLEST_GAIN = 1e-5  # in marginal log-likelihood: standard deviations within half a hundredth of their errors
 TOLERANCE = 1e-8
 """Largest absolute derivative of the penalised objective at convergence."""
 
@@ -184,6 +185,10 @@ def estimate_facet(data: FacetData, state: FacetState) -> tuple[FacetState, bool
     # the search sees a gradient of order one, so that its first step is not thrown to the bounds
     scale = max(1.0, float(np.max(np.abs(marginal_gradient(data, state)))))
     start = np.log([state.scales.theta, state.scales.b, state.scales.u or 1.0, state.scales.v])
-    bounds = [(np.log(SMALLEST_SD), np.log(10.0))] * 4
+    low, high = np.log(SMALLEST_SD), np.log(10.0)
+    bounds = [(low, high)] * 4
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-3 / scale})
-    return best, bool(found.success)
+    # with many items the sum rounds too roughly for the last line search: then the gain still in sight decides
+    free = np.where((found.x > low) & (found.x < high), found.jac, 0.0)
+    gain = 0.5 * scale * float(free @ found.hess_inv.matvec(free))
+    return best, bool(found.success) or gain < _SMALLEST_GAIN

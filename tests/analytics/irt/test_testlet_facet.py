@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from analytics.irt import testlet_facet
+from analytics.irt import testlet_facet, testlet_facet_search
 from analytics.irt.testlet import fit_testlet
 from analytics.irt.testlet_facet_quadrature import correct_items
 from analytics.irt.testlet_facet_search import correction, marginal_gradient, pack_facet, solve_facet, start_facet
@@ -206,6 +206,23 @@ def test_the_spread_between_models_is_recovered_with_three_raters_a_model() -> N
         assert fit.is_converged
         found.append(fit.sd_v)
     assert np.mean(found) == pytest.approx(0.7, abs=0.07)  # by Laplace's method throughout it is .51
+
+
+@pytest.mark.parametrize(("n_iterations", "is_top"), [(1000, True), (2, False)])
+def test_a_search_ended_by_rounding_is_judged_by_the_gain_in_sight(rng, monkeypatch, n_iterations, is_top) -> None:
+    # 17 x 5000: the line search finds no rise beyond rounding, 1e-6 below the maximum, and calls that a failure
+    def failing(*arguments, options, **named):
+        found = minimize(*arguments, options={**options, "maxiter": n_iterations}, **named)
+        found.success = False
+        return found
+
+    responses, of_item, model, _ = simulate(rng, n_items=60)
+    whole = testlet_facet.fit_testlet_facet(responses, of_item, model)
+    monkeypatch.setattr(testlet_facet_search, "minimize", failing)
+    cut = testlet_facet.fit_testlet_facet(responses, of_item, model)
+    assert cut.is_converged is is_top
+    near = [abs(getattr(cut, name) - getattr(whole, name)) < 1e-3 for name in ("sd_theta", "sd_b", "sd_u", "sd_v")]
+    assert all(near) is is_top
 
 
 def test_one_model_is_refused(rng) -> None:
