@@ -9,7 +9,8 @@ before it. `_B_` is a mark meanwhile: no word boundary lies inside it. What is w
     {%- set things = 'vitamin|hepatitis|plan|type|figure|table|point|section|group|class|grade|part|student|speaker|team' %}
     {%- set steps = [
         ("(\\pL)'(\\pL)", '\\1\\2'),
-        ('(?i)\\b(' ~ things ~ ')\\s+[A-Z]\\b', '\\1'),
+        ('(?i)\\b(' ~ things ~ ')[-\\s]+[A-Z]\\b', '\\1'),
+        ('\\b(?:Dr|Mrs?|Ms|Prof)\\.? [A-Z]\\b|\\b[A-Z]\\.(?: ?[A-Z]\\.)+|\\b[A-Z]-\\pL\\pL+', ' '),
         ('\\b[A-Z](?:\\++|#)', ' '),
         ('°\\s*[CF]\\b', ' degrees '),
         ('[(\\[{*$`"]+\\s*([A-Za-z])\\s*[)\\]}*$`".:]+', ' _\\1_ '),

@@ -8,7 +8,7 @@ or part of an essay gets. `_m3p5_` is -3.5: no word boundary lies inside it.
     {%- set nouns = 'score|grade|marks?|points|rating|band' %}
     {%- set traits = 'content|style|grammar|organi[sz]ation|language|vocabulary|coherence|cohesion|conventions|structure|'
         ~ 'spelling|mechanics|ideas|voice|fluency|focus|clarity|argument|argumentation|evidence|development|lexis|'
-        ~ 'punctuation|confidence|certainty' %}
+        ~ 'punctuation|confidence|certainty|accuracy|task(?: response| achievement)?|lexical resource|grammatical range' %}
     {%- set steps = [
         ('\\b(\\d{1,3}),(\\d{3})\\b', '\\1\\2'),
         ('(^|[^\\d])\\.(\\d)', '\\10.\\2'),
@@ -25,6 +25,7 @@ or part of an essay gets. `_m3p5_` is -3.5: no word boundary lies inside it.
         ('(?i)\\b' ~ number ~ '\\s*(?:(?:points?|marks?)\\s*)?(?:possible|available)\\b', ' '),
         ('(?i)[(\\[]*\\s*(?:/|\\bout\\s+of\\b(?:\\s+(?:a\\s+possible|the|a\\s+total\\s+of)\\b)?)\\s*(' ~ number ~ ')',
             ' outof_\\1 '),
+        ('(?i)([:=]\\s*' ~ number ~ ') (?:of|von|van|sur|su|de|из) (' ~ number ~ ')', '\\1 outof_\\2 '),
         ('(?i)(\\d)\\s*(?:pts?|points?|marks?)\\b', '\\1 points'),
         ('(?i)(\\d)\\s*(?:-|\\bto\\b)\\s*(\\d)', '\\1 to \\2'),
         ('-(\\d+)[.,](\\d+)\\b', ' _m\\1p\\2_ '),
@@ -51,7 +52,8 @@ or part of an essay gets. `_m3p5_` is -3.5: no word boundary lies inside it.
 
 {#- The number behind a mark, written in one way (3.0 and 3 are the same answer). -#}
 {% macro unmark_number(mark) -%}
-    cast(cast(replace(replace({{ mark }}, 'm', '-'), 'p', '.') as double) as varchar)
+    -- plus zero: -0 is 0
+    cast(cast(replace(replace({{ mark }}, 'm', '-'), 'p', '.') as double) + 0 as varchar)
 {%- endmacro %}
 
 {#- Whether a number may have gone on where length stopped the response: 0. of 0.35, 1 of 10. -#}
