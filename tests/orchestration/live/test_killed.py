@@ -85,12 +85,13 @@ def test_what_is_killed_begins_again_by_itself_and_loses_nothing(settings: Setti
             told("a run's process was killed: its model is asked, and published")
 
             # dbt, in mid-build
-            n_refreshes = len(statuses(room, "refresh"))
+            n_refreshes = len(wait_for("the refresh to end", lambda: room.ended("refresh")))
             edit(answers, "answer 0,right", "answer 0,wrong")
             wait_for("dbt to build", lambda: dbt_at_work(room, settings.warehouse)).kill()
             gold = "from core.items where gold_label = 'wrong' and item_text = 'answer 0'"
             wait_for("the corrected gold", lambda: published(settings, gold))
-            assert statuses(room, "refresh")[: -n_refreshes or None] == ["SUCCESS", "FAILURE"]
+            wait_for("the refresh to end", lambda: room.ended("refresh"))
+            assert statuses(room, "refresh")[:-n_refreshes] == ["SUCCESS", "FAILURE"]
             told("dbt was killed: the refresh has been repeated")
 
             # everything at once, while a model answers
