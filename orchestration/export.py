@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import polars as pl
 
 from orchestration.house import UnknownNameError
+from orchestration.output_folder import make_output_folder
 from orchestration.reading import NotPublishedError, query_published
 from orchestration.settings import Settings
 
@@ -86,11 +87,13 @@ def export(
         If format or data set does not exist.
     NotPublishedError
         If nothing has been published yet, or no data set has a response matrix.
+    NotADirectoryError
+        If the folder cannot be made.
     """
     if format not in get_args(ExportFormat):
         raise UnknownNameError(f"unknown format {format!r}; expected one of {', '.join(get_args(ExportFormat))}")
     datasets = _datasets(settings, dataset)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_output_folder(folder)
     if format == "irw":
         frames = {f"{name.lower()}.csv": irw_frame(query_published(settings, IRW, [name])) for name in datasets}
     else:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import polars as pl
 
 from analytics.fit_report import FitReport
+from orchestration.output_folder import make_output_folder
 
 OutputFormat = Literal["table", "json", "csv"]
 
@@ -52,11 +53,9 @@ def write_fit(report: FitReport, folder: Path, *, format: OutputFormat) -> list[
     Raises
     ------
     NotADirectoryError
-        If there is a file of that name.
+        If the folder cannot be made.
     """
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"--out {folder}: is a file; name a folder, new or old")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_output_folder(folder)
     if format == "json":
         file = folder / "fit.json"
         file.write_text(fit_json(report) + "\n", encoding="utf-8")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from inference.landing import chunk_files
 from inference.registry import Registry
 from orchestration import freshness, reading
 from orchestration.cli import show
@@ -22,6 +23,14 @@ def nothing_new(settings: Settings, seconds: float) -> None:
     assert last is not None
     show.say(f"nothing new: asked 0; refresh {last.generation} of {last.published_at} stands ({seconds:.1f} s)")
     show.say(f"look: {settings.analyst}")
+
+
+def made_anew(settings: Settings) -> None:
+    """Say that a warehouse that is not there is made anew from the journal, where that holds anything."""
+    n_chunks = len(chunk_files(settings.landing))
+    if n_chunks and not settings.warehouse.exists():
+        chunks = show.count(n_chunks, "chunk")
+        show.say(f"{settings.warehouse} is not there: it is made anew from {chunks} of the journal")
 
 
 def _where_to_look(settings: Settings) -> None:

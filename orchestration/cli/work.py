@@ -38,6 +38,7 @@ def run(
     if not (force or supersede) and freshness.is_current(settings, registry):
         summary.nothing_new(settings, watch.seconds)
         return
+    summary.made_anew(settings)
     with show.progress_bars() as progress:
         house = House(settings, progress, supersede, force, frozenset(study or ()), frozenset(rater or ()), on.value)
         progress("read registry and banks", 0, 1)

@@ -117,9 +117,8 @@ def _journal(settings: Settings, plan: pl.DataFrame) -> Iterator[Finding]:
         yield Finding("journal", "ok", f"all {len(landed_chunks):,} chunks have landed")
     n = to_ask(plan, landed).height
     if n:
-        yield Finding(
-            "plan", "note", f"{n:,} of {plan.height:,} requests are to be asked", f"thetahouse plan, then {RUN}"
-        )
+        what = "have not landed; what the waiting chunks answer is not asked" if n_waiting else "are to be asked"
+        yield Finding("plan", "note", f"{n:,} of {plan.height:,} requests {what}", f"thetahouse plan, then {RUN}")
     else:
         yield Finding("plan", "ok", f"all {plan.height:,} requests have landed")
 

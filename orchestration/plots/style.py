@@ -12,6 +12,7 @@ from typing import Any
 import altair as alt
 
 from orchestration.house import UnknownNameError
+from orchestration.output_folder import make_output_folder
 
 SUFFIXES = (".png", ".svg", ".html")
 BLUE, ORANGE, GREY, INK = "#0072B2", "#D55E00", "#8C8C8C", "#222222"
@@ -73,9 +74,11 @@ def save(chart: Any, file: Path) -> None:
     ------
     UnknownNameError
         If the suffix is another one.
+    NotADirectoryError
+        If the file's folder cannot be made.
     """
     check_suffix(file)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_output_folder(file.parent)
     if file.suffix == ".html":
         chart.save(str(file), inline=True)
     elif file.suffix == ".svg":

@@ -256,7 +256,7 @@ def test_the_folder_of_the_result_may_not_be_a_file(
 ) -> None:
     file = wide_file(tmp_path)
     before = file.read_bytes()
-    assert "is a file; name a folder" in fault(capsys, monkeypatch, file, "--model", "ctt", "--out", file)
+    assert "is a file; name a folder, new or old" in fault(capsys, monkeypatch, file, "--model", "ctt", "--out", file)
     assert file.read_bytes() == before
 
 

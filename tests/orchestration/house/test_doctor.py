@@ -80,6 +80,10 @@ def test_plan_journal_and_published_file_are_compared(settings: Settings, house:
     assert found["plan"].message == "1 of 32 requests are to be asked"
     assert found["stale"].level == "note"
     assert "have changed since refresh 1" in found["stale"].message
+    settings.warehouse.unlink()
+    found = by_check(list(state.registry_and_staleness(settings)))
+    assert found["journal"].message.endswith("chunks wait to be landed")
+    assert found["plan"].message == "32 of 32 requests have not landed; what the waiting chunks answer is not asked"
 
 
 def test_a_damaged_chunk_is_named(settings: Settings, house: House) -> None:

@@ -133,6 +133,17 @@ def test_forced_runs_give_identical_tables(cli: Cli, place: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_warehouse_that_is_gone_is_made_anew_from_the_journal(cli: Cli, place: Path) -> None:
+    before = contents(place)
+    warehouse = place / "home/warehouse.duckdb"
+    warehouse.unlink()
+    done = cli("run")
+    assert f"{warehouse} is not there: it is made anew from " in done.stdout
+    assert "asked 0 requests" in done.stdout
+    assert contents(place) == before
+
+
+@pytest.mark.slow
 def test_changes_ask_only_what_they_must(tmp_path: Path) -> None:
     """A gold is corrected, predictions come in, a rater leaves and comes back: one installation, in this order."""
     write_registry(tmp_path / "registry")
