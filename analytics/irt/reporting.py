@@ -140,7 +140,8 @@ def _fit_findings(
     steep = np.flatnonzero(np.abs(solution.x[:, 0]) > STEEPEST)
     if len(steep):
         names = tuple(responses.item_ids[kept[j]] for j in steep)
-        said = f"slope of {len(names)} item(s) ({', '.join(names[:5])}) beyond {STEEPEST:g}: no finite maximum"
+        of = "common slope" if spec.slope == "common" else f"slope of {len(names)} item(s) ({some(names)})"
+        said = f"{of} beyond {STEEPEST:g}: no finite maximum"
         found.append(Finding("boundary", names, said))
     if not _is_identified(spec, selection):
         patterns = math.prod(len(selection.scores[j]) for j in kept)

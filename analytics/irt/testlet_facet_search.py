@@ -14,7 +14,7 @@ from analytics.irt.testlet_facet_system import FacetPoint, FacetScales, FacetSys
 from analytics.irt.testlet_laplace import Batch, make_batches
 from analytics.irt.testlet_pack import Cells, pack_cells
 from analytics.irt.testlet_point import Point, Scales
-from analytics.irt.testlet_result import SMALLEST_SD
+from analytics.irt.testlet_result import LARGEST_SD, SMALLEST_SD
 from analytics.matrix import FloatArray, IntArray
 
 _LARGEST_STEP, _MAX_ITERATIONS = 1.5, 100
@@ -185,7 +185,7 @@ def estimate_facet(data: FacetData, state: FacetState) -> tuple[FacetState, bool
     # the search sees a gradient of order one, so that its first step is not thrown to the bounds
     scale = max(1.0, float(np.max(np.abs(marginal_gradient(data, state)))))
     start = np.log([state.scales.theta, state.scales.b, state.scales.u or 1.0, state.scales.v])
-    low, high = np.log(SMALLEST_SD), np.log(10.0)
+    low, high = np.log(SMALLEST_SD), np.log(LARGEST_SD)
     bounds = [(low, high)] * 4
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-3 / scale})
     # with many items the sum rounds too roughly for the last line search: then the gain still in sight decides

@@ -32,6 +32,9 @@ IDENTIFICATION = "theta and u have prior mean 0; the mean of b is free"
 SMALLEST_SD = 0.01
 """Lower bound of the search for a standard deviation; a value there is reported as 0."""
 
+LARGEST_SD = 10.0
+"""Upper bound of the search for a standard deviation; a result that has reached it says so."""
+
 
 @dataclass(frozen=True, slots=True)
 class TestletOptions:
@@ -159,13 +162,15 @@ def make_fit(
     info = solution.information or _no_information(cells)
     back = np.argsort(cells.order)
     no_rater, no_item = cells.n_rt.sum(axis=0) == 0, cells.n_item == 0
-    reported = {}
+    reported, is_u_left_out = {}, bool(warnings)
     for name in ("theta", "b", "u"):
         sd = getattr(solution.scales, name)
         is_boundary = options.variances == "laplace" and sd <= SMALLEST_SD * 1.001
         reported[name] = 0.0 if is_boundary else float(sd)
-        if is_boundary and not (name == "u" and warnings):
+        if is_boundary and not (name == "u" and is_u_left_out):
             warnings.append(f"sd_{name} is at its boundary and reported as 0")
+        if options.variances == "laplace" and sd >= LARGEST_SD * 0.999:
+            warnings.append(f"sd_{name} is at the largest value looked at, {LARGEST_SD:g}: the data set it no limit")
     is_converged = is_converged and mode.is_converged
     if not is_converged:
         warnings.append(f"not converged: gradient norm {mode.gradient_norm:.2e} after {mode.n_iterations} sweeps")

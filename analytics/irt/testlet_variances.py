@@ -16,11 +16,10 @@ from analytics.irt.testlet_mode import Mode, find_mode
 from analytics.irt.testlet_numba import NumbaPasses
 from analytics.irt.testlet_pack import Cells
 from analytics.irt.testlet_point import Scales, penalty, rough_point
-from analytics.irt.testlet_result import FLOAT32_TOLERANCE, SMALLEST_SD, Solution, TestletOptions
+from analytics.irt.testlet_result import FLOAT32_TOLERANCE, LARGEST_SD, SMALLEST_SD, Solution, TestletOptions
 from analytics.irt.testlet_torch import TorchPasses
 from analytics.matrix import FloatArray
 
-_LARGEST_SD = 10.0
 _MODE_TOLERANCE = 1e-9  # the inner search's noise must not reach the outer gradient
 _MAX_STEPS = 100
 _LARGEST_STEP = 0.7  # in log sd: a factor of two
@@ -91,7 +90,7 @@ def _line_search(
     """Halve the step until the marginal likelihood rises enough; None when it never does."""
     n_sweeps = 0
     for halvings in range(12):
-        sds = np.exp(np.clip(x + step / 2**halvings, np.log(SMALLEST_SD), np.log(_LARGEST_SD)))
+        sds = np.exp(np.clip(x + step / 2**halvings, np.log(SMALLEST_SD), np.log(LARGEST_SD)))
         trial = solve(cells, Scales(*sds, *([0.0] * (3 - sds.size))), options, current.mode)
         n_sweeps += trial.mode.n_iterations
         if trial.marginal >= current.marginal + 1e-4 * slope / 2**halvings:
@@ -133,7 +132,7 @@ def _curvature(cells: Cells, solution: Solution) -> FloatArray:
 
 def _is_held(x: FloatArray, g: FloatArray) -> NDArray[np.bool_]:
     """Whether a log sd sits at a bound and the gradient pushes it outwards."""
-    at_low, at_high = x <= np.log(SMALLEST_SD) + 1e-12, x >= np.log(_LARGEST_SD) - 1e-12
+    at_low, at_high = x <= np.log(SMALLEST_SD) + 1e-12, x >= np.log(LARGEST_SD) - 1e-12
     return np.asarray((at_low & (g < 0)) | (at_high & (g > 0)))
 
 

@@ -30,6 +30,18 @@ def test_extremes_are_finite_and_flagged(rng) -> None:
     assert fit.b[3] < np.nanmin(fit.b[~fit.is_extreme_item])
 
 
+def test_every_standard_deviation_at_an_end_of_the_search_is_said() -> None:
+    nan = np.nan
+    values = np.array([[1, 0, 1, nan], [1, 0, 0, nan], [1, 0, 1, 1], [1, 0, 0, 0]])
+    wide = testlet.fit_testlet(values, np.array([0, 0, 1, 1]))
+    assert wide.sd_b == pytest.approx(10.0)
+    assert any("sd_b is at the largest value looked at, 10" in said for said in wide.warnings)
+    even = np.array([[0, 1, 0, 1], [1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0]] * 3, dtype=float)
+    flat = testlet.fit_testlet(even, np.array([0, 0, 1, 1]))
+    assert (flat.sd_theta, flat.sd_b, flat.sd_u) == (0.0, 0.0, 0.0)
+    assert [said.split()[0] for said in flat.warnings if "at its boundary" in said] == ["sd_theta", "sd_b", "sd_u"]
+
+
 def test_a_rater_and_an_item_without_responses_change_nothing_else(rng) -> None:
     responses, of_item = drawn(rng)
     plain = testlet.fit_testlet(responses, of_item)
