@@ -59,7 +59,9 @@ def after_run(settings: Settings, registry: Registry, done: "LocalRun", seconds:
         show.say(f"check: {warning}")
     if settings.analyst.exists():
         show.table(reading.asked_landed_parsed(settings), title="\nresponses")
-        show.table(reading.leaderboard_top(settings), title="\nleaderboard, by theta")
+        top = reading.leaderboard_top(settings)
+        if not top.is_empty():
+            show.table(top, title="\nleaderboard, by theta")
         for dataset, reason in reading.unranked(settings).iter_rows():
             show.say(f"no ranks for {dataset}: {reason}")
         show.say()
