@@ -35,7 +35,7 @@ test-long: $(READY) ## Run the long kill, fuzz and simulation tests
 	$(BIN)/python -m pytest -n 2 -m 'slow and not vllm' --ignore=$(LIVE) $(SLOW_TESTS)
 
 # one at a time: they watch clocks and kill processes
-test-live: $(READY) ## Run the tests of a running control room: daemon, browser, chaos, readers
+test-live: $(READY) ## Run the tests of a running control room: daemon, browser (chromium), chaos
 	$(BIN)/python -m pytest -m 'slow and not vllm' $(LIVE)
 
 lint: $(READY) ## Check style, types and SQL

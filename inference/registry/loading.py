@@ -64,7 +64,11 @@ class Registry:
             if dataset in bank.datasets:
                 return bank
         known = sorted(name for bank in self.banks.values() for name in bank.datasets)
-        raise RegistryError(f"unknown data set {dataset!r}{nearest(dataset, known)}; expected one of {known}")
+        absent = [f"bank {entry.name!r} {entry.reason}" for entry in self.unavailable if entry.kind == "banks"]
+        raise RegistryError(
+            f"unknown data set {dataset!r}{nearest(dataset, known)}; expected one of {known}"
+            + (f"; out of reach: {'; '.join(absent)}" if absent else "")
+        )
 
     def path_of(self, entry: BankSpec | RecordedSpec, file: str) -> Path:
         """Return where a file that an entry names lies."""

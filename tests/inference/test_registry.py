@@ -108,3 +108,9 @@ def test_the_examples_in_the_readme_are_valid_entries(folder):
     for kind, shape, block in zip(("models", "recorded"), (ModelSpec, RecordedSpec), blocks, strict=True):
         (folder / kind / "example.yml").write_text(block, encoding="utf-8")
         assert {"my-model", "my_predictions"} & set(read_entries(shape, kind, [folder]))
+
+
+def test_a_data_set_that_is_out_of_reach_is_not_only_called_unknown():
+    registry = load_registry([SHIPPED_REGISTRY], None)
+    with pytest.raises(RegistryError, match=r"unknown data set 'beetle_5way'.*out of reach: bank 'beetle' needs THETA"):
+        registry.bank_of("beetle_5way")

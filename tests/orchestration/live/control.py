@@ -160,6 +160,9 @@ class ModelServer(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}/v1"
         self.text, self.n_asked, self.seconds = text, 0, 0.0
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of clients that were killed."""
+
 
 class _Completions(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"

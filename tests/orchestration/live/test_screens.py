@@ -21,6 +21,8 @@ pytestmark = pytest.mark.slow
 FLOW = ("raw", "staging", "core", "psychometrics", "marts", "published", "pictures")
 """Groups in the order in which one reads them from left to right."""
 PATIENCE_MS = 120_000
+FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+"""Root, as in containers, has no sandbox; the browser looks up nothing by itself."""
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +49,7 @@ def page() -> Iterator[Page]:
             pytest.fail(reason)
         pytest.skip(reason)
     with sync_playwright() as playwright:
-        # root, as in containers, has no sandbox
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         window = browser.new_page(viewport={"width": 1440, "height": 810})
         window.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
