@@ -68,9 +68,7 @@ def contents(settings: Settings) -> dict[str, list[tuple[object, ...]]]:
     """Return the rows of the published tables, but not how long a server took to answer."""
     columns = "columns(name -> name != 'latency_seconds')"
     with duckdb.connect(str(settings.analyst), read_only=True) as connection:
-        return {
-            table: connection.execute(f"select {columns} from {table} order by all").fetchall() for table in TABLES
-        }
+        return {table: connection.execute(f"select {columns} from {table} order by all").fetchall() for table in TABLES}
 
 
 def generations(settings: Settings) -> tuple[int, int]:
