@@ -27,6 +27,7 @@ from orchestration.settings import Settings
 from orchestration.warehouse import command_of
 
 HOST = "127.0.0.1"
+PORTS = range(1, 65_536)
 START_SECONDS = 180.0
 STOP_SECONDS = 90.0
 LOG_LINES = 15
@@ -46,8 +47,11 @@ def check_port(port: int, option: str) -> None:
     Raises
     ------
     PortTakenError
-        If somebody does; the message names the process where the system tells it, and the option to use.
+        If somebody does, or there is no such port; the message names the process where the system tells it, and the
+        option to use.
     """
+    if port not in PORTS:
+        raise PortTakenError(f"{option} {port}: no such port; name one from {PORTS[0]} to {PORTS[-1]}")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -146,7 +150,7 @@ def keep_open(settings: Settings, port: int, docs_port: int, say: Callable[[str]
     Raises
     ------
     PortTakenError
-        If another program listens on one of the ports.
+        If another program listens on one of the ports, or both are the same.
     LockHeldError
         If the control room of this installation is open already.
     ControlRoomError
@@ -156,6 +160,8 @@ def keep_open(settings: Settings, port: int, docs_port: int, say: Callable[[str]
     """
     check_port(port, "--port")
     check_port(docs_port, "--docs-port")
+    if port == docs_port:
+        raise PortTakenError(f"--port and --docs-port are both {port}: two pages need two ports; name another one")
     log = settings.home / "logs" / "dagster.log"
     with hold(settings.locks, "control room"), ThreadPoolExecutor(1) as beside:
         page = beside.submit(prepared_pages, settings)

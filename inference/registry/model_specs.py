@@ -27,7 +27,7 @@ class ConditionSpec(Spec):
     """Data set that exemplars come from; the item's own where none is given."""
     exemplar_seed: int | None = None
     """Seed of the exemplar draw."""
-    temperature: float | None = None
+    temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Sampling temperature."""
     option_rotation: int = 0
     """By how many places options are rotated."""

@@ -7,15 +7,24 @@ a log are not read: what a response is worth is decided here, from its text.
 
 import csv
 import glob
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from zipfile import BadZipFile
 
 from inference.identity import encode_id
 from inference.sources.tables import SourceError, some
 
 FinishReason = Literal["stop", "length"]
+NOT_A_LOG = (
+    AttributeError, LookupError, TypeError, ValueError, OSError, RuntimeError, EOFError, BadZipFile,
+    zlib.error, struct.error,
+)  # fmt: skip
+"""What reading stops at where a file has not the form of a log: ValueError is also faults of JSON and UTF-8, OSError of
+zstandard, RuntimeError of a zip that is encrypted or packed by an unknown method."""
 COLUMNS = ("item_id", "rater", "response", "finish_reason")
 """Columns of the long file."""
 
@@ -94,7 +103,14 @@ def read_eval_log(path: Path, fields: LogFields = LogFields()) -> EvalLog:
         raise SourceError(
             f"{path}: not a log; expected .eval or .json of inspect_ai, or .jsonl of lm-evaluation-harness"
         )
-    log = read_lm_eval_log(path, fields) if path.suffix == ".jsonl" else read_inspect_log(path, fields)
+    is_lm_eval = path.suffix == ".jsonl"
+    try:
+        log = read_lm_eval_log(path, fields) if is_lm_eval else read_inspect_log(path, fields)
+    except SourceError:
+        raise
+    except NOT_A_LOG as problem:  # a file of another kind, or one that was damaged, can stop it at any step
+        program = "lm-evaluation-harness" if is_lm_eval else "inspect_ai"
+        raise SourceError(f"{path}: not a log of {program} ({problem!r}); name the file that it wrote") from problem
     if "|" in log.model:
         raise SourceError(f"{path}: model {log.model!r} holds the sign '|'; give it another name with --model")
     repeated = _first_repeated(log.responses)

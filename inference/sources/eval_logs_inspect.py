@@ -23,19 +23,16 @@ _CUT_OFF = {"max_tokens", "model_length"}
 
 
 def read_inspect_log(path: Path, fields: LogFields) -> EvalLog:
-    """Read a log; the samples of the first epoch.
+    """Read a log; the samples of the first epoch. A file of another form stops at whatever is not there.
 
     Raises
     ------
     SourceError
-        If the file is not a log of format 2, or an item has no id.
+        If the log is not of format 2, or an item has no id.
     """
-    try:
-        header, samples = _read_archive(path) if path.suffix == ".eval" else _read_json(path)
-        described = header["eval"]
-        model, task = str(described["model"]), str(described["task"])
-    except (zipfile.BadZipFile, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as problem:
-        raise SourceError(f"{path}: not a log of inspect_ai ({problem!r}); name the file that it wrote") from problem
+    header, samples = _read_archive(path) if path.suffix == ".eval" else _read_json(path)
+    described = header["eval"]
+    model, task = str(described["model"]), str(described["task"])
     if header.get("version") != FORMAT:
         raise SourceError(
             f"{path}: log format {header.get('version')!r}; expected {FORMAT}: convert it with inspect_ai"

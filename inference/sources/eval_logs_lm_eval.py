@@ -8,7 +8,7 @@ off. The results file of the same run, beside it, says which model it was.
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -102,18 +102,35 @@ def _facts(results: Mapping[str, Any], task: str, n_shots: int) -> dict[str, Any
 
 def _response(record: Mapping[str, Any], path: Path) -> tuple[str | None, int]:
     """Return the first response of a sample and how many more there are."""
-    responses: Sequence[Any] = record["resps"]
+    responses = record["resps"]
+    if not _is_list(responses) or not all(map(_is_list, responses)):
+        raise SourceError(f"{path}: document {record['doc_id']}: resps is {responses!r:.80}; expected a list of lists")
     if not responses or not responses[0]:
         return None, 0
     if isinstance(responses[0][0], str):
+        if _is_of_the_text_alone(record["arguments"]):
+            raise SourceError(
+                f"{path}: document {record['doc_id']}: a log-likelihood of the text itself, to which nobody has "
+                "responded; name the log of a task that generates or chooses"
+            )
         return responses[0][0], len(responses[0]) - 1
     return _likeliest(record, path), 0
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_of_the_text_alone(arguments: Any) -> bool:
+    """Tell whether a document was given without a continuation or a way to generate one, as for perplexity."""
+    given = list(arguments.values()) if isinstance(arguments, Mapping) else []
+    return bool(given) and all(isinstance(one, Mapping) and one.keys() == {"arg_0"} for one in given)
+
+
 def _likeliest(record: Mapping[str, Any], path: Path) -> str | None:
     """Return the continuation with the highest log-likelihood given the prompt; the first of equals."""
-    arguments = list(record["arguments"].values())
     try:
+        arguments = list(record["arguments"].values())
         prompt = arguments[0]["arg_0"]
         # further rows with another prompt hold log-likelihoods without the question, for normalising
         asked = [
@@ -121,7 +138,7 @@ def _likeliest(record: Mapping[str, Any], path: Path) -> str | None:
             for argument, answers in zip(arguments, record["resps"], strict=True)
             if argument["arg_0"] == prompt
         ]
-    except (KeyError, IndexError, TypeError, ValueError) as problem:
+    except (AttributeError, LookupError, TypeError, ValueError) as problem:
         raise SourceError(
             f"{path}: document {record['doc_id']}: responses of an unknown kind ({problem!r})"
         ) from problem

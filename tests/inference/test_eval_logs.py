@@ -132,6 +132,31 @@ def test_a_log_without_its_results_file_needs_a_model(tmp_path: Path) -> None:
     assert read_eval_log(alone, LogFields(model="m")).rater == "m|grade_demo"
 
 
+INSPECT = '{"version": 2, "eval": {"model": "m", "task": "t"}, "samples": [%s]}'
+LM_EVAL = '{"doc_id": 7, "arguments": %s, "resps": %s}'
+
+
+def fault_of(path: Path) -> str:
+    """Return what reading a log complains of; nothing where it is read."""
+    try:
+        read_eval_log(path, LogFields(model="m"))
+    except SourceError as problem:
+        return str(problem)
+    return ""
+
+
+@pytest.mark.parametrize("name", ["inspect.eval", "inspect.json", lm_eval_log("grade_demo").name])
+def test_damage_anywhere_in_a_log_is_one_line_that_names_it(tmp_path: Path, name: str) -> None:
+    content = (LOGS / name).read_bytes()
+    path = tmp_path / name
+    faults = []
+    for place in range(0, len(content), len(content) // 200 or 1):
+        path.write_bytes(content[:place] + b"\xff" + content[place + 1 :])
+        faults.append(fault_of(path))
+    assert any(faults)
+    assert [fault for fault in faults if fault and (str(path) not in fault or "\n" in fault)] == []
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -141,7 +166,14 @@ def test_a_log_without_its_results_file_needs_a_model(tmp_path: Path) -> None:
         ("x.json", '{"version": 1, "eval": {"model": "m", "task": "t"}}', "log format 1; expected 2"),
         ("x.json", '{"version": 2, "eval": {"model": "m", "task": "t"}}', "no sample was answered"),
         ("x.json", '{"version": 2, "eval": {"model": "m|n", "task": "t"}}', "give it another name with --model"),
+        ("x.json", "[1, 2]", "not a log of inspect_ai"),
+        ("x.json", INSPECT % "3", "not a log of inspect_ai"),
+        ("x.json", INSPECT % '{"id": "1", "output": {"choices": [{}]}}', "not a log of inspect_ai"),
         ("x.jsonl", '{"doc_id": 1, "resps', "line 1: not JSON"),
+        ("x.jsonl", LM_EVAL % ("{}", '"Label: correct"'), "document 7: resps is 'Label: correct'; expected a list of"),
+        ("x.jsonl", LM_EVAL % ("{}", '["Label: correct"]'), "expected a list of lists"),
+        ("x.jsonl", LM_EVAL % ('[["p", " A"]]', '[[["-0.5", "False"]]]'), "document 7: responses of an unknown kind"),
+        ("x.jsonl", LM_EVAL % ('{"gen_args_0": {"arg_0": "text"}}', '[["-1.5"]]'), "log-likelihood of the text itself"),
         ("x.jsonl", '{"id": 1}\n', "line 1: not a sample of lm-evaluation-harness"),
         ("x.jsonl", "\n", "the file is empty"),
         ("x.txt", "", "not a log; expected .eval or .json"),

@@ -1,5 +1,7 @@
 """What the control room adds around the steps: retries, pools, pictures."""
 
+import socket
+
 import pytest
 from dagster import DagsterInstance, JobDefinition, MarkdownMetadataValue, TextMetadataValue
 
@@ -7,6 +9,7 @@ from inference.registry import RegistryError
 from orchestration.assets import raw
 from orchestration.assets.pictures import drawn, picture_assets, picture_key
 from orchestration.assets.table_metadata import markdown_table
+from orchestration.control_room import PortTakenError, check_port, keep_open
 from orchestration.house import Asked, Completeness, House
 from orchestration.local import prepare_dagster_home
 from orchestration.locks import LockHeldError
@@ -93,3 +96,17 @@ def test_what_cannot_be_drawn_says_why(published: Settings) -> None:
 
 def test_pictures_are_due_once_something_is_published(house: House) -> None:
     assert pictures_run(house) is None
+
+
+@pytest.mark.parametrize("port", [0, -1, 99_999])
+def test_a_port_that_cannot_be_is_refused(port: int) -> None:
+    with pytest.raises(PortTakenError, match=f"--docs-port {port}: no such port; name one from 1 to 65535"):
+        check_port(port, "--docs-port")
+
+
+def test_two_pages_do_not_share_a_port(settings: Settings) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = probe.getsockname()[1]
+    with pytest.raises(PortTakenError, match=f"--port and --docs-port are both {free}"):
+        keep_open(settings, free, free, print)
