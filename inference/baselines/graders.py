@@ -64,17 +64,24 @@ class GraderSettings:
         Raises
         ------
         ValueError
-            A key or value is not allowed; the message names those that are.
+            A key or value is not allowed, or one is missing; the message names those that are.
         """
         unknown = set(settings) - set(cls.__dataclass_fields__)
         if unknown:
             raise ValueError(f"unknown grader setting {min(unknown)!r}; allowed: {sorted(cls.__dataclass_fields__)}")
-        found = cls(**{**settings, "measures": tuple(settings.get("measures", ()))})
+        found = cls(**{"head": None, **settings, "measures": tuple(settings.get("measures", ()))})
         _check("head", found.head, get_args(Head))
         _check("scope", found.scope, get_args(Scope))
         _check("vector", found.vector, (None, *get_args(VectorKind)))
         for measure in found.measures:
             _check("measure", measure, (*_PAIR_MEASURES, *_ANSWER_MEASURES))
+        if found.vector is None and (found.head == "neighbours" or not found.measures):
+            needed = "a vector" if found.head == "neighbours" else "measures, or a vector"
+            raise ValueError(f"a grader with head {found.head!r} needs {needed} to tell answers apart")
+        if not isinstance(found.n_neighbours, int) or found.n_neighbours < 1:
+            raise ValueError(f"n_neighbours is {found.n_neighbours!r}; expected a whole number from 1")
+        if not isinstance(found.share, int | float) or not 0 < found.share <= 1:
+            raise ValueError(f"share is {found.share!r}; expected a number above 0, up to 1")
         return found
 
 
@@ -199,4 +206,5 @@ def _fit_logistic(features: Floats, golds: list[str]) -> Linear:
 
 def _check(what: str, value: object, allowed: Sequence[object]) -> None:
     if value not in allowed:
-        raise ValueError(f"unknown {what} {value!r}; expected one of {[name for name in allowed if name]}")
+        found = f"no {what}" if value is None else f"unknown {what} {value!r}"
+        raise ValueError(f"{found}; expected one of {[name for name in allowed if name]}")

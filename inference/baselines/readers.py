@@ -104,6 +104,9 @@ class ReaderSettings:
         for measure in (*found.weights, *found.measures):
             if measure not in _MEASURES:
                 raise ValueError(f"unknown measure {measure!r}; expected one of {sorted(_MEASURES)}")
+        for measure, weight in found.weights.items():
+            if isinstance(weight, bool) or not isinstance(weight, int | float):
+                raise ValueError(f"weight of {measure!r} is {weight!r}; expected a number")
         return found
 
 

@@ -15,7 +15,8 @@ from threadpoolctl import threadpool_limits
 from inference import baselines
 from inference.baselines.fields import Fields, all_texts, read_fields
 from inference.baselines.graders import Graded, Grader, GraderSettings
-from inference.baselines.readers import Keyed, Reader, ReaderSettings, read_texts
+from inference.baselines.methods import read_method
+from inference.baselines.readers import Keyed, Reader, read_texts
 from inference.baselines.storage import Embeddings, cached
 from inference.baselines.vectors import Vectors
 from inference.engines.base import Completion, RenderedRequest, failed
@@ -90,17 +91,13 @@ class BaselineEngine:
         if key not in self._methods:
             assert rater.model is not None
             assert rater.condition is not None
-            settings = {**rater.model.settings, **rater.condition.settings}
+            settings = read_method(rater.model.task, {**rater.model.settings, **rater.condition.settings})
             material = self._material(rater, dataset)
             method: Grader | Reader
-            if rater.row.task == "grade":
-                method = Grader(
-                    GraderSettings.of(settings), [Graded(*example) for example in material.trained], material.vectors
-                )
+            if isinstance(settings, GraderSettings):
+                method = Grader(settings, [Graded(*example) for example in material.trained], material.vectors)
             else:
-                method = Reader(
-                    ReaderSettings.of(settings), [Keyed(*example) for example in material.trained], material.vectors
-                )
+                method = Reader(settings, [Keyed(*example) for example in material.trained], material.vectors)
             depends_on = [self.version, rater.row.settings_hash, dataset, material.learned_from]
             method.use(cached(self._cache / "baselines", depends_on, method.learn))
             self._methods[key] = method

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from inference.baselines.methods import read_method
 from inference.registry.base import EngineKind, Entry, Spec, Texts, as_tuple
 from inference.registry.generation import read_runtime, read_settings
 from inference.rows import Task
@@ -86,6 +87,11 @@ class ModelSpec(Entry):
     @model_validator(mode="after")
     def _generates_as_declared(self) -> Self:
         if self.engine == "baseline":
+            for name, condition in self.conditions.items():
+                try:
+                    read_method(self.task, {**self.settings, **condition.settings})
+                except ValueError as problem:
+                    raise ValueError(f"conditions.{name}, with the settings of the model: {problem}") from None
             return self
         read_runtime(self.engine, self.runtime)
         for name, condition in self.conditions.items():

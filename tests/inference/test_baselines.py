@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from inference.asking import ask, models_to_ask
-from inference.baselines.graders import GraderSettings, Linear
-from inference.baselines.readers import ReaderSettings
+from inference.baselines.graders import Linear
+from inference.baselines.methods import read_method
 from inference.baselines.storage import Embeddings, cached
 from inference.baselines.vectors import Vectors
 from inference.baselines.words import n_negations, sentences, share_found, words
@@ -123,11 +123,17 @@ def test_a_grader_without_references_says_so_and_harms_nobody(folder, change, lo
             r"unknown vector 'bert'; expected one of \['word', 'char', 'minilm'\]",
         ),
         ({"head": "logistic", "k": 3}, "unknown grader setting 'k'; allowed:"),
+        ({}, r"no head; expected one of \['thresholds', 'logistic', 'neighbours'\]"),
+        ({"head": "thresholds"}, "'thresholds' needs measures, or a vector"),
+        ({"head": "neighbours", "measures": ["recall"]}, "'neighbours' needs a vector"),
+        ({"head": "thresholds", "measures": "recall"}, "measures is 'recall'; expected a list of names"),
+        ({"head": "neighbours", "vector": "word", "n_neighbours": 0}, "n_neighbours is 0; expected a whole number"),
+        ({"head": "logistic", "vector": "word", "share": 0}, "share is 0; expected a number above 0"),
     ],
 )
 def test_a_setting_that_a_grader_does_not_know_is_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        GraderSettings.of(settings)
+        read_method("grade", settings)
 
 
 @pytest.mark.parametrize(
@@ -136,11 +142,13 @@ def test_a_setting_that_a_grader_does_not_know_is_refused(settings, message):
         ({}, "needs either weights .* or measures"),
         ({"weights": {"passage_words": 1}, "measures": ["length"]}, "needs either weights .* or measures"),
         ({"weights": {"luck": 1}}, "unknown measure 'luck'"),
+        ({"weights": {"passage_words": "much"}}, "weight of 'passage_words' is 'much'; expected a number"),
+        ({"weights": ["passage_words"]}, r"weights is \['passage_words'\]; expected names of measures, each with"),
     ],
 )
 def test_a_setting_that_a_reader_does_not_know_is_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        ReaderSettings.of(settings)
+        read_method("answer", settings)
 
 
 def test_overlap_by_hand():

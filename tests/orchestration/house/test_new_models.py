@@ -67,6 +67,11 @@ def test_a_server_gets_an_address_and_a_baseline_needs_no_weights() -> None:
         (("tiny-1", *VLLM, "--template", "grad@1", "--study", "grading"), "no template 'grad@1'"),
         (("tiny-1", *VLLM, "--setting", "max_tokns=5"), "max_tokns"),
         (("tiny-1", *VLLM, "--setting", "max_tokens=0"), "max_tokens"),
+        (
+            ("tiny-1", *BASE, "--engine", "baseline"),
+            "conditions.default, with the settings of the model: no head; expected one of",
+        ),
+        (("tiny-1", *BASE, "--engine", "baseline", "--setting", "head=thresholds"), "needs measures, or a vector"),
         (("tiny-1", *VLLM, "--temperature", "-1"), "Input should be greater than or equal to 0, found -1.0"),
         (("tiny-1", *VLLM, "--temperature", "inf"), "temperature: Input should be a finite number, found inf"),
         (("tiny-1", *VLLM, "--revision", "main"), "revision 'main' moves"),
