@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,7 @@ NOT_RUN = {
 }
 """Every command on the pages that is not run, and why."""
 MAY_BE_EMPTY = "may be empty"
+README = (PROJECT_ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -186,3 +188,21 @@ def test_the_page_of_tables_says_what_is_published(demo: Demo, tables: tuple[Pag
             found[name] = dict(house.execute(query).fetchall())
     assert found["analyst"] == described
     assert found["public"] == {f"{t.schema}.{t.name}": described[f"{t.schema}.{t.name}"] for t in tables if t.is_public}
+
+
+def test_commands_of_the_readme_exist() -> None:
+    group = typer.main.get_command(app)
+    commands = re.findall(r"^thetahouse (\w[\w-]*)(.*)$", README, re.MULTILINE)
+    assert {name for name, _ in commands} >= {"import-responses", "run", "fit"}
+    for name, arguments in commands:
+        group.commands[name].make_context(name, shlex.split(arguments))  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_its_questions_print(demo: Demo) -> None:
+    shown = re.findall(r"^```sql\n(.*?)^```\n\n```text\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    assert len(shown) == README.count("```sql")
+    for question, answer in shown:
+        done = demo.place.bash(f"thetahouse sql {shlex.quote(question)}")
+        assert done.returncode == 0, done.stderr
+        assert [line.split() for line in done.stdout.splitlines()] == [line.split() for line in answer.splitlines()]
