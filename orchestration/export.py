@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import polars as pl
 
 from orchestration.house import UnknownNameError
-from orchestration.output_folder import make_output_folder
+from orchestration.output_folder import make_output_folder, writing
 from orchestration.reading import NotPublishedError, query_published
 from orchestration.settings import Settings
 
@@ -88,7 +88,7 @@ def export(
     NotPublishedError
         If nothing has been published yet, or no data set has a response matrix.
     NotADirectoryError
-        If the folder cannot be made.
+        If the folder cannot be made, or a file in it not be written.
     """
     if format not in get_args(ExportFormat):
         raise UnknownNameError(f"unknown format {format!r}; expected one of {', '.join(get_args(ExportFormat))}")
@@ -123,8 +123,9 @@ def _datasets(settings: Settings, dataset: str | None) -> tuple[str, ...]:
 
 
 def _write(frame: pl.DataFrame, path: Path) -> ExportedFile:
-    if path.suffix == ".parquet":
-        frame.write_parquet(path)
-    else:
-        frame.write_csv(path, quote_style="non_numeric")
+    with writing(path):
+        if path.suffix == ".parquet":
+            frame.write_parquet(path)
+        else:
+            frame.write_csv(path, quote_style="non_numeric")
     return ExportedFile(path, frame.height)

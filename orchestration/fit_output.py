@@ -10,7 +10,7 @@ from typing import Any, Literal
 import polars as pl
 
 from analytics.fit_report import FitReport
-from orchestration.output_folder import make_output_folder
+from orchestration.output_folder import make_output_folder, writing
 
 OutputFormat = Literal["table", "json", "csv"]
 
@@ -53,17 +53,19 @@ def write_fit(report: FitReport, folder: Path, *, format: OutputFormat) -> list[
     Raises
     ------
     NotADirectoryError
-        If the folder cannot be made.
+        If the folder cannot be made, or a file in it not be written.
     """
     make_output_folder(folder)
     if format == "json":
         file = folder / "fit.json"
-        file.write_text(fit_json(report) + "\n", encoding="utf-8")
+        with writing(file):
+            file.write_text(fit_json(report) + "\n", encoding="utf-8")
         return [file]
     files = []
     for name, frame in fit_frames(report).items():
         files.append(folder / f"{name}.csv")
-        frame.write_csv(files[-1], quote_style="non_numeric")
+        with writing(files[-1]):
+            frame.write_csv(files[-1], quote_style="non_numeric")
     return files
 
 

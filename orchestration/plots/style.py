@@ -12,7 +12,7 @@ from typing import Any
 import altair as alt
 
 from orchestration.house import UnknownNameError
-from orchestration.output_folder import make_output_folder
+from orchestration.output_folder import make_output_folder, writing
 
 SUFFIXES = (".png", ".svg", ".html")
 BLUE, ORANGE, GREY, INK = "#0072B2", "#D55E00", "#8C8C8C", "#222222"
@@ -75,16 +75,17 @@ def save(chart: Any, file: Path) -> None:
     UnknownNameError
         If the suffix is another one.
     NotADirectoryError
-        If the file's folder cannot be made.
+        If the file's folder cannot be made, or the file not be written.
     """
     check_suffix(file)
     make_output_folder(file.parent)
-    if file.suffix == ".html":
-        chart.save(str(file), inline=True)
-    elif file.suffix == ".svg":
-        chart.save(str(file))
-    else:
-        file.write_bytes(png(chart))
+    with writing(file):
+        if file.suffix == ".html":
+            chart.save(str(file), inline=True)
+        elif file.suffix == ".svg":
+            chart.save(str(file))
+        else:
+            file.write_bytes(png(chart))
 
 
 def check_suffix(file: Path) -> None:

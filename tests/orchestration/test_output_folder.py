@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestration.export import export
-from orchestration.output_folder import make_output_folder
-from orchestration.plots.style import save
+from orchestration.export import ExportFormat, export
+from orchestration.output_folder import make_output_folder, writing
+from orchestration.plots import SUFFIXES, draw, save
 from orchestration.settings import Settings
 
 
@@ -39,3 +39,21 @@ def test_a_place_where_nothing_can_be_made_is_said(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(NotADirectoryError, match=r"--out .*/new: permission denied; name a folder, new or old"):
         make_output_folder(tmp_path / "new")
+
+
+@pytest.mark.parametrize("name", ["raters.csv", "raters.parquet", "x.png", "x.svg", "x.html"])
+def test_a_folder_where_a_file_should_be_is_named(published: Settings, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    message = f"--out: {tmp_path / name} cannot be written: is a folder; name another place"
+    file = tmp_path / name
+    picture = draw(published, "coverage", dataset="labels")
+    exported: dict[str, ExportFormat] = {".csv": "csv", ".parquet": "parquet"}
+    with pytest.raises(NotADirectoryError) as caught:
+        save(picture, file) if file.suffix in SUFFIXES else export(published, tmp_path, format=exported[file.suffix])
+    assert str(caught.value) == message
+
+
+def test_why_a_file_cannot_be_written_is_said(tmp_path: Path) -> None:
+    refused = pytest.raises(NotADirectoryError, match="cannot be written: permission denied; name another place")
+    with refused, writing(tmp_path / "new.csv"):
+        raise PermissionError(errno.EACCES, "Permission denied")
