@@ -110,7 +110,9 @@ def read_eval_log(path: Path, fields: LogFields = LogFields()) -> EvalLog:
         raise
     except NOT_A_LOG as problem:  # a file of another kind, or one that was damaged, can stop it at any step
         program = "lm-evaluation-harness" if is_lm_eval else "inspect_ai"
-        raise SourceError(f"{path}: not a log of {program} ({problem!r}); name the file that it wrote") from problem
+        # not its repr, which may hold the whole file
+        why = f"{type(problem).__name__}: {problem}"
+        raise SourceError(f"{path}: not a log of {program} ({why:.200}); name the file that it wrote") from problem
     if "|" in log.model:
         raise SourceError(f"{path}: model {log.model!r} holds the sign '|'; give it another name with --model")
     repeated = _first_repeated(log.responses)

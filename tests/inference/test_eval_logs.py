@@ -155,6 +155,7 @@ def test_damage_anywhere_in_a_log_is_one_line_that_names_it(tmp_path: Path, name
         faults.append(fault_of(path))
     assert any(faults)
     assert [fault for fault in faults if fault and (str(path) not in fault or "\n" in fault)] == []
+    assert max(map(len, faults)) < len(str(path)) + 400
 
 
 @pytest.mark.parametrize(
