@@ -11,7 +11,7 @@ import sys
 import typer
 
 from orchestration.cli import add_model, doctor, export, fit, inout, look, parse, parse_diff, plot, prompt, ui, work
-from orchestration.cli.errors import is_out_of_room, is_user_error
+from orchestration.cli.errors import is_forbidden, is_out_of_room, is_user_error
 
 app = typer.Typer(
     help="A psychometric warehouse for language models.",
@@ -45,6 +45,7 @@ OUT_OF_ROOM = (
     "error: no room left on the disk of THETAHOUSE_HOME, or it cannot be written; free some space and run again: "
     "what had landed is kept, and what was published stays as it was"
 )
+ALLOW = "give yourself access, or name another place (THETAHOUSE_HOME, or the option that named this one)"
 
 
 def main() -> None:
@@ -57,6 +58,9 @@ def main() -> None:
         if is_out_of_room(error):
             sys.stderr.write(f"{OUT_OF_ROOM}\n")
             sys.exit(1)
+        if is_forbidden(error):
+            sys.stderr.write(f"error: {error.filename}: {str(error.strerror).lower()}; {ALLOW}\n")
+            sys.exit(2)
         if not is_user_error(error):
             raise
         sys.stderr.write(f"error: {error}\n")

@@ -1,6 +1,7 @@
 """Which errors are the user's to mend: they are shown as one line, without a traceback."""
 
 import errno
+from typing import TypeGuard
 
 NO_ROOM = ("No space left on device", "File too large", "database or disk is full", "disk I/O error")
 """How libraries say that a file could not be written; SQLite says the last where it cannot even begin."""
@@ -15,6 +16,12 @@ def is_out_of_room(error: BaseException) -> bool:
             return True
         cause = cause.__cause__ or cause.__context__
     return False
+
+
+def is_forbidden(error: BaseException) -> TypeGuard[OSError]:
+    """Tell whether the system allowed no access to a file or folder that the error names."""
+    codes = {errno.EACCES, errno.EPERM, errno.EROFS}
+    return isinstance(error, OSError) and error.errno in codes and error.filename is not None
 
 
 def is_user_error(error: Exception) -> bool:

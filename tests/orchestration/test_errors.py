@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from orchestration import cli
-from orchestration.cli.errors import is_out_of_room
+from orchestration.cli.errors import is_forbidden, is_out_of_room
 
 
 def caused(by: Exception) -> Exception:
@@ -43,3 +43,23 @@ def test_a_full_disk_is_one_plain_line_and_exit_code_1(
         cli.main()
     assert stopped.value.code == 1
     assert capsys.readouterr().err == cli.OUT_OF_ROOM + "\n"
+
+
+def test_a_file_that_the_system_forbids_is_one_plain_line_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def forbidden() -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "/srv/house")
+
+    monkeypatch.setattr(cli, "app", forbidden)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == f"error: /srv/house: permission denied; {cli.ALLOW}\n"
+
+
+@pytest.mark.parametrize(
+    "error", [PermissionError(errno.EPERM, "Operation not permitted"), FileNotFoundError(errno.ENOENT, "gone", "x")]
+)
+def test_other_faults_of_the_system_are_not_taken_for_it(error: OSError) -> None:
+    assert not is_forbidden(error)
