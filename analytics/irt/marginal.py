@@ -22,6 +22,8 @@ from analytics.irt.responses import FloatArray, IntArray
 SlopeRole = Literal["free", "common", "fixed"]
 """A slope per item, one for all items, or the starting value kept."""
 
+_MOST_STEPS_BY_GRADIENT = 20
+
 STEEPEST = 20.0  # a slope this steep sorts persons like a step: the likelihood has no finite maximum
 
 Pass = Callable[[FloatArray, Quadrature], Expectation]
@@ -165,14 +167,39 @@ def maximise(problem: Problem, run: Pass, quadrature: Quadrature, tolerance: flo
         callback=stop_without_maximum,
         options={"maxcor": 30, "gtol": tolerance, "ftol": 0.0, "maxiter": max_iterations, "maxfun": 3 * max_iterations},
     )
-    _, by_y = negative(found.x)
+    y = _by_gradient(lambda point: negative(point)[1], found.x, found.hess_inv.matvec, tolerance)
+    _, by_y = negative(y)
     return Solution(
-        x=coordinates.to_parameters(found.x),
+        x=coordinates.to_parameters(y),
         log_likelihood=last["log_likelihood"],
         log_posterior=last["log_posterior"],
         gradient_norm=float(np.max(np.abs(by_y), initial=0.0)),
         n_iterations=int(found.nit),
     )
+
+
+def _by_gradient(
+    gradient: Callable[[FloatArray], FloatArray],
+    y: FloatArray,
+    inverse_hessian: Callable[[FloatArray], FloatArray],
+    tolerance: float,
+) -> FloatArray:
+    """Go on from where a line search ended, by the gradient alone, as long as that shrinks.
+
+    Close to the maximum a log-likelihood of single precision is rounded by more than there is left to gain; its
+    gradient, which is a difference of counts, is not.
+    """
+    by_y, share = gradient(y), 1.0
+    for _ in range(_MOST_STEPS_BY_GRADIENT):
+        if np.max(np.abs(by_y), initial=0.0) <= tolerance:
+            break
+        further = y - share * inverse_hessian(by_y)
+        by_further = gradient(further)
+        if by_further @ by_further < by_y @ by_y:
+            y, by_y = further, by_further
+        else:
+            share /= 2.0
+    return y
 
 
 def cells_in_use(problem: Problem) -> FloatArray:

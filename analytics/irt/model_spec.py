@@ -18,7 +18,7 @@ from analytics.literals import check_option
 Backend = Literal["numpy", "torch"]
 """Who runs the pass over the data."""
 
-FLOAT32_TOLERANCE = 5e-4
+FLOAT32_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class MarginalOptions:
     max_iterations
         Most quasi-Newton iterations.
     backend
-        ``torch`` runs the pass in float32 on the accelerator where there is one; its tolerance is at least 5e-4.
+        ``torch`` runs the pass in float32 on the accelerator where there is one; its tolerance is at least 1e-4.
     """
 
     quadrature: QuadratureRule = "grid"

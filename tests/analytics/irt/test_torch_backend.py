@@ -19,10 +19,21 @@ def test_two_parameter_fit_on_torch(missing: float, rng: np.random.Generator) ->
     data = responses_from_matrix(draw(some_items("logistic", 10, rng), rng.normal(size=400), rng, missing=missing))
     ours, theirs = fit_logistic(data), fit_logistic(data, options=MarginalOptions(backend="torch"))
     assert theirs.log_likelihood == pytest.approx(ours.log_likelihood, rel=RELATIVE)
-    np.testing.assert_allclose(theirs.items.slope, ours.items.slope, atol=3e-4)
-    np.testing.assert_allclose(theirs.items.thresholds, ours.items.thresholds, atol=5e-4)
-    np.testing.assert_allclose(theirs.theta, ours.theta, atol=3e-4)
+    # the search ends within 1e-4 complete-data standard errors of the maximum; missing information stretches that
+    np.testing.assert_allclose(theirs.items.slope, ours.items.slope, atol=2e-4)
+    np.testing.assert_allclose(theirs.items.thresholds, ours.items.thresholds, atol=2e-4)
+    np.testing.assert_allclose(theirs.theta, ours.theta, atol=RELATIVE)
     assert theirs.is_converged
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_single_precision_reaches_the_maximum_where_the_likelihood_is_rounded(seed: int) -> None:
+    # a search that ends where the rounded log-likelihood stops rising is off by up to 1e-3 here
+    rng = np.random.default_rng(seed)
+    data = responses_from_matrix(draw(some_items("logistic", 10, rng), rng.normal(size=400), rng))
+    ours, theirs = fit_logistic(data), fit_logistic(data, options=MarginalOptions(backend="torch"))
+    assert theirs.is_converged
+    np.testing.assert_allclose(theirs.items.slope, ours.items.slope, atol=2e-4)
 
 
 def test_torch_wants_dense_rows() -> None:
