@@ -18,6 +18,8 @@ from inference.identity import hash_of
 
 N_LOGPROBS = 64
 """Tokens per place whose log-probability is read where the distribution over choices is wanted."""
+TOKENS_AT_ONCE = 4096
+"""Most tokens that an engine on a CPU reads in one step; a longer context raises it."""
 
 
 class JobSource(Protocol):
@@ -164,6 +166,19 @@ class VllmModel:
         return steps, followed
 
 
+def _whole_prefills(max_model_len: int) -> dict[str, Any]:
+    """Have each prompt read at once on a CPU.
+
+    Where a prompt is cut into parts, vLLM turns the generator of a seeded request back after each part, which PyTorch's
+    generator for the CPU cannot do: the engine would stop.
+    """
+    from vllm.platforms import current_platform
+
+    if not current_platform.is_cpu():
+        return {}
+    return {"enable_chunked_prefill": False, "max_num_batched_tokens": max(max_model_len, TOKENS_AT_ONCE)}
+
+
 def _engine_arguments(settings: Mapping[str, Any], runtime: Mapping[str, Any], folder: str) -> dict[str, Any]:
     is_local = Path(folder).is_dir()
     gib = runtime["kv_cache_gib"]
@@ -186,6 +201,7 @@ def _engine_arguments(settings: Mapping[str, Any], runtime: Mapping[str, Any], f
         "block_size": runtime["block_size"],
         "max_num_seqs": runtime["max_num_seqs"],
         "enforce_eager": runtime["enforce_eager"],
+        **_whole_prefills(settings["max_model_len"]),
     }
 
 

@@ -174,7 +174,7 @@ def test_a_million_requests_are_planned_and_compared_with_what_landed(folder, ch
     (folder / "banks/answers.csv").write_text(
         f"id,question,split,answer,label,score,note\n{rows}t1,q1,train,Air,right,2,d\n", encoding="utf-8"
     )
-    conditions = "".join(f"    c{i}: {{settings: {{measures: [recall], n_neighbours: {i}}}}}\n" for i in range(50))
+    conditions = "".join(f"    c{i}: {{settings: {{measures: [recall], n_neighbours: {i + 1}}}}}\n" for i in range(50))
     change("models/overlap.yml", "  conditions:\n", f"  conditions:\n{conditions}")
     (folder / "recorded/old.yml").unlink()
     registry, banks = load()

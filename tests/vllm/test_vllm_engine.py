@@ -5,6 +5,7 @@ import math
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -139,6 +140,9 @@ def _known(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def test_r13_r15_three_raters_share_a_process_and_a_killed_one_is_resumed(chat_registry, read_banks, tmp_path):
+    # more than an engine takes in at once, so that it is killed with work before it
+    often = chat_registry.studies["tiny"].model_copy(update={"replicates": 6})
+    chat_registry = replace(chat_registry, studies={"tiny": often})
     banks = read_banks(chat_registry)
     plan = plan_requests(chat_registry, banks).filter(
         pl.col("rater_id").is_in(["tiny|free", "tiny|drawn", "tiny|held"])

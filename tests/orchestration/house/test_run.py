@@ -159,7 +159,7 @@ def test_changes_ask_only_what_they_must(tmp_path: Path) -> None:
     assert analyst(tmp_path, right) == [(0,)]
     drift = "select change, accuracy_before, accuracy_after from marts.refresh_diff where rater_id = 'm|a'"
     assert analyst(tmp_path, drift) == [("changed", 1.0, 0.875)]
-    assert "metrics_stay: tiny_labels: m|a: accuracy 1.0 to 0.875" in done.stdout
+    assert "metrics_stay (marts.refresh_diff): tiny_labels: m|a: accuracy 1.0 to 0.875" in done.stdout
 
     predictions = tmp_path / "mine.csv"
     predictions.write_text("\ufeffid;mine|v1\r\n" + "".join(f'"{item}";right\r\n' for item in ITEMS), encoding="utf-8")
