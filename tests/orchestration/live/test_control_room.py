@@ -11,6 +11,7 @@ import pytest
 from orchestration.settings import PROJECT_ROOT, Settings
 from tests.orchestration.live.control import (
     ControlRoom,
+    free_port,
     model_server,
     open_control_room,
     published,
@@ -74,7 +75,7 @@ def test_the_control_room_opens_twice_says_where_and_gives_everything_back(setti
             again = refused(settings, room.port)
             assert again.startswith(f"error: port {room.port} is taken by PID ")
             assert "name another port with --port" in again
-            other = refused(settings, 0)
+            other = refused(settings, free_port())
             assert "control room: locked by PID" in other
             family = room.processes()
             assert room.interrupt() == 0
@@ -94,7 +95,7 @@ def refused(settings: Settings, port: int) -> str:
     """Open a second control room, which must be refused; return what it says."""
     command = [sys.executable, "-c", "from orchestration.cli import main; main()", "ui"]
     done = subprocess.run(
-        [*command, "--port", str(port), "--docs-port", "0"], cwd=PROJECT_ROOT, capture_output=True, text=True,
+        [*command, "--port", str(port), "--docs-port", str(free_port())], cwd=PROJECT_ROOT, capture_output=True, text=True,
         timeout=120, env={"PATH": "/usr/bin", "THETAHOUSE_HOME": str(settings.home)}, check=False,
     )  # fmt: skip
     assert done.returncode == 2, done.stdout + done.stderr
