@@ -96,8 +96,8 @@ def refused(settings: Settings, port: int) -> str:
     command = [sys.executable, "-c", "from orchestration.cli import main; main()", "ui"]
     done = subprocess.run(
         [*command, "--port", str(port), "--docs-port", str(free_port())],
-        cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=120, env={"PATH": "/usr/bin", "THETAHOUSE_HOME": str(settings.home)},
-        check=False,
+        cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=120, check=False,
+        env={"PATH": "/usr/bin", "THETAHOUSE_HOME": str(settings.home)},
     )  # fmt: skip
     assert done.returncode == 2, done.stdout + done.stderr
     return done.stderr
