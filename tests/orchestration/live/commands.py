@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import duckdb
+import psutil
 
 from orchestration.settings import PROJECT_ROOT, Settings
 
@@ -55,6 +56,11 @@ def kill_group(process: "subprocess.Popen[str]") -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def has_open(process: psutil.Process, file: Path) -> bool:
+    """Tell whether a process has a file open."""
+    return any(opened.path == str(file) for opened in process.open_files())
 
 
 def run(settings: Settings, *options: str) -> str:

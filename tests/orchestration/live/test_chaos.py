@@ -16,7 +16,16 @@ import pytest
 
 from orchestration.settings import Settings
 from tests.orchestration.house.tiny import edit, raw
-from tests.orchestration.live.commands import contents, finish, generations, kill_group, run, start, undisturbed
+from tests.orchestration.live.commands import (
+    contents,
+    finish,
+    generations,
+    has_open,
+    kill_group,
+    run,
+    start,
+    undisturbed,
+)
 from tests.orchestration.live.control import wait_for
 
 pytestmark = pytest.mark.slow
@@ -76,7 +85,7 @@ def dbt_at_work(process: "subprocess.Popen[str]", layer: str, warehouse: Path) -
     for child in psutil.Process(process.pid).children(recursive=True):
         command = child.cmdline()
         builds = "--select" in command and layer in " ".join(command[command.index("--select") :])
-        if builds and any(file.path == str(warehouse) for file in child.open_files()):
+        if builds and has_open(child, warehouse):
             return child
     return None
 

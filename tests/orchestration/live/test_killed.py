@@ -16,7 +16,7 @@ import pytest
 
 from orchestration.settings import Settings
 from tests.orchestration.house.tiny import edit, raw
-from tests.orchestration.live.commands import contents, undisturbed
+from tests.orchestration.live.commands import contents, has_open, undisturbed
 from tests.orchestration.live.control import (
     ControlRoom,
     ModelServer,
@@ -59,7 +59,7 @@ def statuses(room: ControlRoom, job: str, model: str | None = None) -> list[str]
 def dbt_at_work(room: ControlRoom, warehouse: Path) -> psutil.Process | None:
     for process in room.processes("dbt", "build"):
         with suppress(psutil.Error):
-            if any(file.path == str(warehouse) for file in process.open_files()):
+            if has_open(process, warehouse):
                 return process
     return None
 
