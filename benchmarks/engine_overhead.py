@@ -26,6 +26,7 @@ from inference.engines import Completion, RenderedRequest
 from inference.engines.vllm import VllmEngine, order_of
 from inference.landing import Journal, chunk_files
 from inference.planning import plan_requests, to_ask
+from inference.raters import resolve_raters
 from inference.registry import load_registry
 from inference.sources import read_bank
 from orchestration.settings import PROJECT_ROOT, SHIPPED_REGISTRY
@@ -58,7 +59,8 @@ class House:
         self.banks = {bank.name: read_bank(bank, self.registry) for bank in self.registry.banks.values()}
         is_meant = pl.col("rater_id") == "smollm2-135m|free"
         plan = plan_requests(self.registry, self.banks).filter(is_meant).head(n_requests)
-        [(self.model, self.todo)] = models_to_ask(to_ask(plan, NOTHING), self.registry)
+        self.raters = resolve_raters(self.registry)
+        [(self.model, self.todo)] = models_to_ask(to_ask(plan, NOTHING), self.raters)
         self.cache, self.scratch, self.n_turns = cache, scratch, 0
         self.engine = VllmEngine(self.model, cache)
 
@@ -67,8 +69,9 @@ class House:
         self.n_turns += 1
         started = time.monotonic()
         summary = ask(
-            self.model, self.todo, self.registry, self.banks, Journal(self.scratch / str(self.n_turns)),
-            progress=lambda _: None, cache=self.cache, engine=Kept(self.engine),
+            self.model, self.todo, self.registry, self.raters, self.banks,
+            Journal(self.scratch / str(self.n_turns)), progress=lambda _: None, cache=self.cache,
+            engine=Kept(self.engine),
         )  # fmt: skip
         seconds = time.monotonic() - started
         assert summary.n_ok == self.todo.height, summary

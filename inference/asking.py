@@ -16,7 +16,7 @@ from inference.engines import Completion, Deferred, Engine, RenderedRequest, fai
 from inference.identity import attempt_id_of, canonical_json, hash_of
 from inference.landing import Journal
 from inference.prompts import TemplateError, messages_json
-from inference.raters import Rater, resolve_raters
+from inference.raters import Rater
 from inference.registry import ModelSpec, RecordedSpec, Registry
 from inference.rendering import Renderer
 from inference.rows import ResponseRow
@@ -51,9 +51,10 @@ class _Asked:
     exemplar_ids: tuple[str, ...]
 
 
-def models_to_ask(requests: pl.DataFrame, registry: Registry) -> list[tuple[ModelSpec | RecordedSpec, pl.DataFrame]]:
+def models_to_ask(
+    requests: pl.DataFrame, raters: Mapping[str, Rater]
+) -> list[tuple[ModelSpec | RecordedSpec, pl.DataFrame]]:
     """Group requests by the model, or recorded file, that answers them; in order of name."""
-    raters = resolve_raters(registry)
     groups: dict[str, tuple[ModelSpec | RecordedSpec, list[pl.DataFrame]]] = {}
     for (rater_id, dataset), part in requests.partition_by("rater_id", "dataset", as_dict=True).items():
         source = _source(raters[rater_id], dataset)
@@ -65,6 +66,7 @@ def ask(
     model: ModelSpec | RecordedSpec,
     requests: pl.DataFrame,
     registry: Registry,
+    raters: Mapping[str, Rater],
     banks: Mapping[str, BankFrames],
     journal: Journal,
     *,
@@ -83,7 +85,7 @@ def ask(
         Model, or recorded responses.
     requests
         RequestRow and ``attempt``, of this model's raters only.
-    registry, banks
+    registry, raters, banks
         As planned from.
     journal
         Where attempts go; flushed at the end.
@@ -96,7 +98,7 @@ def ask(
     """
     started = time.monotonic()
     engine = engine or open_engine(model, registry, banks, cache)
-    asking = _Asking(engine, registry, banks, journal, progress)
+    asking = _Asking(engine, raters, Renderer(registry, banks), journal, progress)
     crash, is_deferred = None, False
     try:
         for completion in engine.complete(asking.rendered(_in_prefix_order(requests, banks))):
@@ -130,15 +132,14 @@ class _Asking:
     def __init__(
         self,
         engine: Engine,
-        registry: Registry,
-        banks: Mapping[str, BankFrames],
+        raters: Mapping[str, Rater],
+        renderer: Renderer,
         journal: Journal,
         progress: Callable[[int], None],
     ) -> None:
         self.engine, self.journal, self.progress = engine, journal, progress
         self.flags = canonical_json(dict(engine.flags)) if engine.flags else None
-        self.raters = resolve_raters(registry)
-        self.renderer = Renderer(registry, banks)
+        self.raters, self.renderer = raters, renderer
         self.pending: dict[str, _Asked] = {}
         self.n_ok = self.n_errors = 0
 

@@ -15,14 +15,11 @@ import polars as pl
 from inference.exemplars import ExemplarSource
 from inference.identity import canonical_json
 from inference.prompts import asks_for, load_template
-from inference.raters import Rater, RaterConflictError, check_bound, rater_rows, resolve_raters
+from inference.raters import Rater, resolve_raters
 from inference.registry import Registry, StudySpec
 from inference.rows import RequestRow, schema_of
 from inference.sources import BankFrames
 from inference.sources.recorded import check_items
-
-__all__ = ["RaterConflictError", "check_bound", "plan_requests", "rater_rows", "to_ask"]
-
 
 _text = lru_cache(maxsize=1 << 17)(json.JSONEncoder(ensure_ascii=False).encode)
 """Writes one text as canonical JSON does: one encoder for a million texts, and each item's id once for all raters."""
@@ -38,7 +35,9 @@ class _Wanted:
     studies: tuple[str, ...]
 
 
-def plan_requests(registry: Registry, banks: Mapping[str, BankFrames]) -> pl.DataFrame:
+def plan_requests(
+    registry: Registry, banks: Mapping[str, BankFrames], raters: Mapping[str, Rater] | None = None
+) -> pl.DataFrame:
     """Return the plan (RequestRow): raters x test items x replicates of every usable study.
 
     Parameters
@@ -47,6 +46,8 @@ def plan_requests(registry: Registry, banks: Mapping[str, BankFrames]) -> pl.Dat
         Usable entries.
     banks
         Bank name -> its reading, for every bank of the registry.
+    raters
+        The registry's raters where they are known already; reading them anew reads every recorded file.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def plan_requests(registry: Registry, banks: Mapping[str, BankFrames]) -> pl.Dat
         A recorded file holds items that its data set lacks.
     """
     parts: list[pl.DataFrame] = []
-    for wanted in _wanted(registry, resolve_raters(registry)):
+    for wanted in _wanted(registry, resolve_raters(registry) if raters is None else raters):
         parts.extend(_requests(registry, wanted, banks))
     empty = pl.DataFrame(schema=schema_of(RequestRow))
     return pl.concat([empty, *parts]).select(empty.columns)

@@ -43,25 +43,14 @@ class Rater:
         return tuple(study for spec, _ in self.recorded for study in spec.studies)
 
 
-_last: tuple[Registry, Mapping[str, Rater]] | None = None
-"""The registry that was resolved last: each model that is asked needs it, and recorded files are long."""
-
-
 def resolve_raters(registry: Registry) -> Mapping[str, Rater]:
-    """Return every rater that the registry names, by id; read once for a registry, whose files are as it found them.
+    """Return every rater that the registry names, by id; reads every recorded file, which takes its time.
 
     Raises
     ------
     RaterConflictError
         Two entries give one rater id different settings, or two files hold its responses to one data set.
     """
-    global _last
-    if _last is None or _last[0] is not registry:
-        _last = (registry, MappingProxyType(_resolve(registry)))
-    return _last[1]
-
-
-def _resolve(registry: Registry) -> dict[str, Rater]:
     raters: dict[str, Rater] = {}
     for model in registry.models.values():
         for name, condition in model.conditions.items():
@@ -69,12 +58,12 @@ def _resolve(registry: Registry) -> dict[str, Rater]:
     for spec in registry.recorded.values():
         for recorded in read_recorded(spec, registry):
             _add(raters, _of_recorded(spec, recorded), str(spec.yaml))
-    return raters
+    return MappingProxyType(raters)
 
 
-def rater_rows(registry: Registry) -> pl.DataFrame:
-    """Return every rater that the registry names (RaterRow, all active)."""
-    return frame_of(RaterRow, (rater.row for rater in resolve_raters(registry).values()))
+def rater_rows(raters: Mapping[str, Rater]) -> pl.DataFrame:
+    """Return the rows of raters (RaterRow, all active)."""
+    return frame_of(RaterRow, (rater.row for rater in raters.values()))
 
 
 def check_bound(raters: pl.DataFrame, bound: Mapping[str, str]) -> None:

@@ -5,15 +5,18 @@ or statistics.
 """
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 
 import polars as pl
 
 from inference.asking import ask, models_to_ask
 from inference.engines import Place, open_engine
 from inference.landing import Journal
-from inference.planning import check_bound, plan_requests, rater_rows, to_ask
+from inference.planning import plan_requests, to_ask
+from inference.raters import Rater, check_bound, rater_rows, resolve_raters
 from inference.registry import ModelSpec, RecordedSpec, Registry, load_registry
 from inference.sources import BankFrames, bank_fingerprint, read_bank
 from orchestration import freshness, intake
@@ -65,8 +68,8 @@ class Catalogue:
     """Entries by kind and name."""
     banks: Mapping[str, BankFrames]
     """Banks as read, by name."""
-    raters: pl.DataFrame
-    """RaterRow: every rater that the registry names."""
+    raters: Mapping[str, Rater]
+    """Every rater that the registry names, by id."""
     plan: pl.DataFrame
     """RequestRow: every request that the studies want."""
 
@@ -135,11 +138,12 @@ def load_catalogue(settings: Settings) -> Catalogue:
             for name, bank in registry.banks.items()
         }
         _catalogues.clear()
-        _catalogues[key] = Catalogue(registry, banks, rater_rows(registry), plan_requests(registry, banks))
+        raters = resolve_raters(registry)
+        _catalogues[key] = Catalogue(registry, banks, raters, plan_requests(registry, banks, raters))
     return _catalogues[key]
 
 
-def check_names(registry: Registry, *, studies: Iterable[str], raters: Iterable[str]) -> None:
+def check_names(registry: Registry, *, studies: Collection[str], raters: Collection[str]) -> None:
     """Refuse names of studies and raters that the registry does not have.
 
     Raises
@@ -147,11 +151,22 @@ def check_names(registry: Registry, *, studies: Iterable[str], raters: Iterable[
     UnknownNameError
         The message names the value, the nearest names and how many there are.
     """
-    known_raters = rater_rows(registry)["rater_id"].to_list()
-    for kind, names, known in (("study", studies, sorted(registry.studies)), ("rater", raters, known_raters)):
-        for name in names:
-            if name not in known:
-                raise UnknownNameError(unknown(kind, name, known))
+    check_known("study", studies, sorted(registry.studies))
+    if raters:  # else no recorded file need be read
+        check_known("rater", raters, list(resolve_raters(registry)))
+
+
+def check_known(kind: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Refuse names that are not known.
+
+    Raises
+    ------
+    UnknownNameError
+        As of :func:`check_names`.
+    """
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(unknown(kind, name, list(known)))
 
 
 def unknown(kind: str, name: str, known: Sequence[str], where: str = "") -> str:
@@ -173,7 +188,7 @@ def requests_to_ask(house: House) -> pl.DataFrame:
     intake.land_chunks(settings.warehouse, settings.landing)
     with connect(settings.warehouse) as connection:
         if not house.supersede:
-            check_bound(catalogue.raters, intake.bound_settings(connection))
+            check_bound(rater_rows(catalogue.raters), intake.bound_settings(connection))
         landed = intake.landed_requests(connection, house.raters)
     return to_ask(narrowed(house, catalogue.plan), landed)
 
@@ -220,7 +235,7 @@ def ask_raters(house: House, rater_ids: Sequence[str]) -> Asked:
     house = replace(house, raters=frozenset(rater_ids))
     with hold_raters(settings.locks, rater_ids):
         requests = requests_to_ask(house)
-        asked = [_ask_model(house, catalogue, *group) for group in models_to_ask(requests, catalogue.registry)]
+        asked = [_ask_model(house, catalogue, *group) for group in models_to_ask(requests, catalogue.raters)]
         intake.land_chunks(settings.warehouse, settings.landing)
     raters = completeness(house, narrowed(house, catalogue.plan))
     return Asked(tuple(raters), tuple(crash for crash in asked if crash is not None))
@@ -239,12 +254,12 @@ def _ask_model(
 
     journal = Journal(house.settings.landing)
     cache = house.settings.cache
-    registry, banks = catalogue.registry, catalogue.banks
+    registry, raters, banks = catalogue.registry, catalogue.raters, catalogue.banks
     engine = open_engine(model, registry, banks, cache, house.place)
-    return ask(model, requests, registry, banks, journal, progress=report, cache=cache, engine=engine).crash
+    return ask(model, requests, registry, raters, banks, journal, progress=report, cache=cache, engine=engine).crash
 
 
-def raters_by_model(requests: pl.DataFrame, raters: pl.DataFrame) -> dict[str, list[str]]:
+def raters_by_model(requests: pl.DataFrame, raters: Mapping[str, Rater]) -> dict[str, list[str]]:
     """Return the raters that requests name, grouped by model, both sorted."""
-    named = raters.join(requests.select("rater_id").unique(), on="rater_id", how="semi").sort("model", "rater_id")
-    return {str(key[0]): group["rater_id"].to_list() for key, group in named.group_by("model", maintain_order=True)}
+    named = sorted((raters[rater_id].row.model, rater_id) for rater_id in requests["rater_id"].unique())
+    return {model: [rater_id for _, rater_id in group] for model, group in groupby(named, key=itemgetter(0))}

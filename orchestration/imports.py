@@ -135,7 +135,7 @@ def import_responses(
             entry.unlink()
             stored.unlink()
             raise
-    gained = after.raters.height - before.raters.height, after.plan.height - before.plan.height
+    gained = len(after.raters) - len(before.raters), after.plan.height - before.plan.height
     notes = (*table.notes, *_notes(described, dataset, after, is_log=is_eval_log(file)))
     return Imported(stored, entry, *gained, notes)
 

@@ -193,7 +193,7 @@ def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
         from orchestration.build import ask_definitions, build_definitions
 
         clear_killed_runs(instance)
-        sync_partitions(instance, catalogue.raters.filter("is_active")["rater_id"])
+        sync_partitions(instance, catalogue.raters)
         asking = ask_definitions(house)
         seconds["prepare"] = time.monotonic() - started
         house.progress("prepare", 1, 1)

@@ -16,7 +16,7 @@ from inference.registry import Registry
 from inference.registry.generation import GeneratingEngine
 from inference.rendering import Rendered, Renderer
 from inference.sources import read_bank
-from orchestration.house import UnknownNameError, check_names, read_registry, unknown
+from orchestration.house import UnknownNameError, check_known, read_registry, unknown
 from orchestration.settings import Settings
 
 
@@ -67,8 +67,9 @@ def shown_prompt(settings: Settings, rater_id: str, item_id: str, dataset: str |
         several, that the rater can be asked about.
     """
     registry = read_registry(settings)
-    check_names(registry, studies=(), raters=[rater_id])
-    rater = resolve_raters(registry)[rater_id]
+    raters = resolve_raters(registry)
+    check_known("rater", [rater_id], raters)
+    rater = raters[rater_id]
     if rater.model is None:
         raise UnknownNameError(f"rater {rater_id!r} is recorded: its responses come from a file, and nothing is sent")
     banks = {name: read_bank(bank, registry) for name, bank in registry.banks.items()}

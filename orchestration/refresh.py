@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 
 import polars as pl
 
+from inference.raters import rater_rows
 from inference.rows import LoadRow, frame_of
 from inference.sources import BankFrames, label_rows
 from orchestration import freshness, generations, intake
@@ -32,7 +33,8 @@ def open_refresh(house: House) -> dict[str, int]:
     catalogue = load_catalogue(settings)
     banks = [_bank_tables(bank) for bank in catalogue.banks.values()]
     labels = label_rows(catalogue.registry)
-    intake.mirror(settings.warehouse, banks=banks, labels=labels, raters=catalogue.raters, requests=catalogue.plan)
+    raters = rater_rows(catalogue.raters)
+    intake.mirror(settings.warehouse, banks=banks, labels=labels, raters=raters, requests=catalogue.plan)
     with connect(settings.warehouse) as connection:
         chunk_ids = [str(row[0]) for row in connection.execute("select chunk_id from raw.chunks").fetchall()]
         generations.begin(connection, freshness.input_fingerprint(catalogue.registry, chunk_ids), n_to_ask)

@@ -45,7 +45,7 @@ def _running(context: SensorEvaluationContext, job: str) -> list[dict[str, str]]
 def _evaluate(context: SensorEvaluationContext, house: House) -> SensorResult | SkipReason:
     """Ask first, refresh once nothing is being asked, then draw; what failed for good holds nobody up."""
     clear_killed_runs(context.instance)
-    sync_partitions(context.instance, load_catalogue(house.settings).raters["rater_id"])
+    sync_partitions(context.instance, load_catalogue(house.settings).raters)
     asked = {tags.get(MODEL_TAG) for tags in _running(context, ASK_JOB)}
     due = [_due(context, run) for run in ask_runs(house) if run.tags[MODEL_TAG] not in asked]
     new = [run for run in due if run is not None]

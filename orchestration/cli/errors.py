@@ -27,8 +27,8 @@ def is_forbidden(error: BaseException) -> TypeGuard[OSError]:
 def is_user_error(error: Exception) -> bool:
     """Tell whether an error names a thing, a value and a remedy for the person who typed the command."""
     from inference.landing import ChunkError
-    from inference.planning import RaterConflictError
     from inference.prompts import TemplateError
+    from inference.raters import RaterConflictError
     from inference.registry import RegistryError
     from inference.sources import SourceError
     from orchestration.control_room import PortTakenError

@@ -11,6 +11,7 @@ from inference.engines import Completion, Deferred, RenderedRequest, failed
 from inference.identity import attempt_id_of, hash_of
 from inference.landing import Journal, chunk_files
 from inference.planning import plan_requests, to_ask
+from inference.raters import resolve_raters
 
 NOTHING = pl.DataFrame(schema={"request_id": pl.String, "n_attempts": pl.Int64, "is_done": pl.Boolean})
 
@@ -36,12 +37,13 @@ def asked(load, tmp_path):
 
     def run(script, requests=None) -> tuple[AskSummary, pl.DataFrame, Scripted]:
         registry, banks = load()
+        raters = resolve_raters(registry)
         plan = plan_requests(registry, banks).filter(pl.col("dataset") == "tiny_labels")
         todo = to_ask(plan, NOTHING) if requests is None else requests
-        model, mine = next(pair for pair in models_to_ask(todo, registry) if pair[0].name == "overlap")
+        model, mine = next(pair for pair in models_to_ask(todo, raters) if pair[0].name == "overlap")
         engine, folder = Scripted(script), tmp_path / "landing"
         options = {"progress": _ignore, "cache": tmp_path / "cache", "engine": engine}
-        summary = ask(model, mine, registry, banks, Journal(folder), **options)
+        summary = ask(model, mine, registry, raters, banks, Journal(folder), **options)
         parts = [pl.read_parquet(path) for path in chunk_files(folder)]
         return summary, pl.concat(parts) if parts else pl.DataFrame(), engine
 
@@ -184,10 +186,10 @@ def test_deferred_requests_stay_unasked(asked):
 def test_a_recorded_cell_is_kept_verbatim_and_a_blank_is_what_its_entry_says(change, load, tmp_path):
     def answers() -> dict[tuple[str, str], tuple[str | None, str]]:
         registry, banks = load()
-        plan = plan_requests(registry, banks)
-        (model, mine), *_ = (p for p in models_to_ask(to_ask(plan, NOTHING), registry) if p[0].name == "old_grades")
+        raters, plan = resolve_raters(registry), plan_requests(registry, banks)
+        (model, mine), *_ = (p for p in models_to_ask(to_ask(plan, NOTHING), raters) if p[0].name == "old_grades")
         folder = tmp_path / registry.fingerprint
-        ask(model, mine, registry, banks, Journal(folder), progress=_ignore, cache=tmp_path)
+        ask(model, mine, registry, raters, banks, Journal(folder), progress=_ignore, cache=tmp_path)
         rows = pl.concat([pl.read_parquet(path) for path in chunk_files(folder)])
         assert rows["messages"].null_count() == rows.height
         return {(r["rater_id"], r["item_id"]): (r["text"], r["finish_reason"]) for r in rows.iter_rows(named=True)}

@@ -13,6 +13,7 @@ from inference.baselines.words import n_negations, sentences, share_found, words
 from inference.encoders.minilm import SentenceEncoder
 from inference.landing import Journal, chunk_files
 from inference.planning import plan_requests, to_ask
+from inference.raters import resolve_raters
 from inference.registry import load_registry
 from inference.sources import read_bank
 from orchestration.settings import SHIPPED_REGISTRY
@@ -34,9 +35,9 @@ def cache(tmp_path_factory):
 def _answers(demo, folder, cache, keep=True) -> pl.DataFrame:
     """Ask the local raters of the demo; returns rater_id, dataset, item_id, text, error_message."""
     registry, banks = demo
-    plan = plan_requests(registry, banks).filter(keep)
-    for model, requests in models_to_ask(to_ask(plan, NOTHING), registry):
-        ask(model, requests, registry, banks, Journal(folder), progress=_ignore, cache=cache)
+    raters, plan = resolve_raters(registry), plan_requests(registry, banks).filter(keep)
+    for model, requests in models_to_ask(to_ask(plan, NOTHING), raters):
+        ask(model, requests, registry, raters, banks, Journal(folder), progress=_ignore, cache=cache)
     columns = ["rater_id", "dataset", "item_id", "text", "error_message", "messages"]
     return pl.concat([pl.read_parquet(path, columns=columns) for path in chunk_files(folder)]).sort(columns[:3])
 

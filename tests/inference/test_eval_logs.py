@@ -224,7 +224,7 @@ def test_the_recorded_reader_loads_what_is_written(folder, load, items_of_the_lo
         "mockllm/model|grading(persona=kind)": {item: text for item, (text, _) in INSPECT_RESPONSES.items()},
         "org/scripted|a [b] %7C *": {r.item_id: r.text for r in lm_eval.responses},
     }
-    rows = {row["rater_id"]: row for row in rater_rows(registry).iter_rows(named=True)}
+    rows = {row["rater_id"]: row for row in rater_rows(resolve_raters(registry)).iter_rows(named=True)}
     assert rows["mockllm/model|grading(persona=kind)"]["temperature"] == 0.5
     assert rows["org/scripted|a [b] %7C *"]["temperature"] == 0.7
     asked = plan_requests(registry, banks)

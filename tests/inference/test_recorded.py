@@ -14,7 +14,7 @@ from orchestration.settings import SHIPPED_REGISTRY
 
 
 def test_wide_columns_become_raters_with_model_and_condition(load):
-    rows = rater_rows(load()[0]).filter(pl.col("engine") == "recorded").sort("rater_id")
+    rows = rater_rows(resolve_raters(load()[0])).filter(pl.col("engine") == "recorded").sort("rater_id")
     assert rows.select("rater_id", "model", "condition", "family").rows() == [
         ("m|a", "m", "a", "m"),
         ("m|b", "m", "b", "m"),
@@ -47,7 +47,7 @@ def test_a_name_that_does_not_split_is_named(change, load):
         "  raters: {columns: ['m.+'], split_name: '(?P<model>x)-(?P<condition>y)'}\n  blank:",
     )
     with pytest.raises(SourceError, match=r"rater 'm\|a' does not split into a model and a condition"):
-        rater_rows(load()[0])
+        rater_rows(resolve_raters(load()[0]))
 
 
 def test_two_files_of_one_rater_for_one_data_set_conflict(folder, load):
@@ -67,13 +67,13 @@ def test_one_rater_over_two_data_sets_is_one_rater(folder, load):
 
 
 def test_a_name_bound_to_other_settings_is_an_error_with_both_remedies(change, load):
-    bound = dict(rater_rows(load()[0]).select("rater_id", "settings_hash").rows())
-    check_bound(rater_rows(load()[0]), bound)
+    bound = dict(rater_rows(resolve_raters(load()[0])).select("rater_id", "settings_hash").rows())
+    check_bound(rater_rows(resolve_raters(load()[0])), bound)
     change("models/overlap.yml", "measures: [recall]", "measures: [jaccard]")
     with pytest.raises(
         RaterConflictError, match=r"'overlap\|recall' is bound to other settings .*new name.*--supersede"
     ):
-        check_bound(rater_rows(load()[0]), bound)
+        check_bound(rater_rows(resolve_raters(load()[0])), bound)
 
 
 class TestDescribingAPredictionFile:
@@ -132,7 +132,7 @@ def test_s2_17_published_grades_are_21_raters_on_both_real_sets(data_dir):
     assert plan["request_id"].n_unique() == 148_953
     counts = plan.group_by("dataset").agg(pl.col("rater_id").n_unique(), pl.col("item_id").n_unique()).sort("dataset")
     assert counts.rows() == [("beetle_3way", 21, 1258), ("scientsbank_3way", 21, 5835)]
-    rows = rater_rows(registry).filter(pl.col("engine") == "recorded")
+    rows = rater_rows(resolve_raters(registry)).filter(pl.col("engine") == "recorded")
     assert rows.height == 21
     assert sorted(rows["family"].unique()) == ["gemini", "gpt", "llama"]
     assert rows["temperature"].unique().to_list() == [0.1]

@@ -15,6 +15,7 @@ from inference.asking import ask
 from inference.engines import Completion
 from inference.landing import Journal, chunk_files
 from inference.planning import plan_requests, to_ask
+from inference.raters import resolve_raters
 from inference.sources import read_bank
 from orchestration.cli import app
 from orchestration.house import read_registry
@@ -197,7 +198,8 @@ def test_prompt_shows_what_is_sent(smollm2, tmp_path):
     firsts = plan.unique(["rater_id", "dataset"], keep="first", maintain_order=True)
     assert firsts.height == 2
     options = {"progress": lambda _: None, "cache": tmp_path, "engine": Listener()}
-    ask(registry.models["smollm2-135m"], firsts, registry, banks, Journal(tmp_path / "landing"), **options)
+    raters = resolve_raters(registry)
+    ask(registry.models["smollm2-135m"], firsts, registry, raters, banks, Journal(tmp_path / "landing"), **options)
     landed = pl.concat([pl.read_parquet(path) for path in chunk_files(tmp_path / "landing")])
     assert landed.height == firsts.height
     for row in landed.iter_rows(named=True):

@@ -16,6 +16,7 @@ from inference.asking import ask, models_to_ask
 from inference.engines.vllm import EngineStoppedError, VllmEngine
 from inference.landing import Journal, chunk_files
 from inference.planning import plan_requests, to_ask
+from inference.raters import resolve_raters
 
 pytestmark = pytest.mark.vllm
 
@@ -147,7 +148,8 @@ def test_r13_r15_three_raters_share_a_process_and_a_killed_one_is_resumed(chat_r
     plan = plan_requests(chat_registry, banks).filter(
         pl.col("rater_id").is_in(["tiny|free", "tiny|drawn", "tiny|held"])
     )
-    [(model, todo)] = models_to_ask(to_ask(plan, NOTHING), chat_registry)
+    raters = resolve_raters(chat_registry)
+    [(model, todo)] = models_to_ask(to_ask(plan, NOTHING), raters)
     engine, folder = VllmEngine(model, tmp_path / "cache"), tmp_path / "landing"
     n_seen = 0
 
@@ -158,7 +160,7 @@ def test_r13_r15_three_raters_share_a_process_and_a_killed_one_is_resumed(chat_r
             os.kill(engine.pid, signal.SIGKILL)
 
     options = {"cache": tmp_path / "cache", "engine": engine, "progress": kill_at_ten}
-    summary = ask(model, todo, chat_registry, banks, Journal(folder, rows_per_chunk=2), **options)
+    summary = ask(model, todo, chat_registry, raters, banks, Journal(folder, rows_per_chunk=2), **options)
     assert summary.crash.startswith("EngineStoppedError")
     first = _landed(folder)
     kept = first.filter(pl.col("error_kind").ne_missing("retryable"))
@@ -166,10 +168,10 @@ def test_r13_r15_three_raters_share_a_process_and_a_killed_one_is_resumed(chat_r
     assert set(first.filter(pl.col("error_kind") == "retryable")["error_type"]) == {"engine_stopped"}
     before = {path: path.read_bytes() for path in chunk_files(folder)}
 
-    [(model, todo)] = models_to_ask(to_ask(plan, _known(first)), chat_registry)
+    [(model, todo)] = models_to_ask(to_ask(plan, _known(first)), raters)
     assert todo.height == plan.height - kept.height
     options = {"cache": tmp_path / "cache", "progress": lambda _: None}
-    summary = ask(model, todo, chat_registry, banks, Journal(folder), **options)
+    summary = ask(model, todo, chat_registry, raters, banks, Journal(folder), **options)
     assert (summary.crash, summary.n_asked) == (None, todo.height)
     rows = _landed(folder)
     assert all(path.read_bytes() == content for path, content in before.items())

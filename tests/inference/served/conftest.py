@@ -9,6 +9,7 @@ import pytest
 from inference.asking import ask, models_to_ask
 from inference.landing import Journal, chunk_files
 from inference.planning import plan_requests, to_ask
+from inference.raters import resolve_raters
 from inference.registry import load_registry
 from inference.sources import read_bank
 from tests.inference.served.server import Server
@@ -72,9 +73,10 @@ def asked(prepare, tmp_path):
 
     def run(engine, runtime, chat_template="model", condition=None, known=NOTHING):
         registry, banks, plan = prepare(engine, runtime, chat_template, condition)
-        [(model, todo)] = models_to_ask(to_ask(plan, known), registry)
+        raters = resolve_raters(registry)
+        [(model, todo)] = models_to_ask(to_ask(plan, known), raters)
         options = {"cache": tmp_path / "home" / "cache", "progress": lambda _: None}
-        summary = ask(model, todo, registry, banks, Journal(tmp_path / "landing"), **options)
+        summary = ask(model, todo, registry, raters, banks, Journal(tmp_path / "landing"), **options)
         parts = [pl.read_parquet(path) for path in chunk_files(tmp_path / "landing")]
         return summary, pl.concat(parts) if parts else pl.DataFrame()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.planning import RaterConflictError
+from inference.raters import RaterConflictError
 from orchestration.house import House, UnknownNameError, check_names, read_registry, requests_to_ask
 from orchestration.local import _Counted
 from orchestration.locks import REFRESH, LockHeldError, hold_raters

@@ -137,8 +137,8 @@ def test_partition_keys_lead_back_to_their_raters(rater_id: str) -> None:
 
 def test_partitions_follow_the_registry(house: House, registry: Path) -> None:
     with DagsterInstance.ephemeral() as instance:
-        sync_partitions(instance, load_catalogue(house.settings).raters["rater_id"])
+        sync_partitions(instance, load_catalogue(house.settings).raters)
         edit(registry / "recorded/grades.csv", "n|b", "n b")
-        sync_partitions(instance, load_catalogue(house.settings).raters["rater_id"])
+        sync_partitions(instance, load_catalogue(house.settings).raters)
         keys = instance.get_dynamic_partitions(str(RATERS.name))
         assert sorted(rater_of(key) for key in keys) == ["m|a", "m|b", "n|a"]
