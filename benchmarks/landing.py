@@ -21,6 +21,7 @@ import polars as pl
 
 from inference.identity import encode_file_name
 from inference.landing import CHUNK_SCHEMA
+from inference.raters import rater_rows
 from orchestration.house import House, load_catalogue, requests_to_ask
 from orchestration.intake import land_chunks
 from orchestration.settings import Settings
@@ -64,7 +65,7 @@ def write_chunks(settings: Settings) -> int:
     # raters that differ in nothing but sampling are shown the same messages: four prompts to an item
     prompt = pl.concat_str(pl.col("rater_id").str.slice(-1).cast(pl.Int64) % 4, pl.lit(" "), pl.col("item_id"))
     asked = pl.concat_str(pl.lit('[{"role":"user","content":"Grade '), prompt, pl.lit('"}]'))
-    rows = plan.join(catalogue.raters.select("rater_id", "settings_hash"), on="rater_id").with_columns(
+    rows = plan.join(rater_rows(catalogue.raters).select("rater_id", "settings_hash"), on="rater_id").with_columns(
         attempt_id=pl.col("request_id").str.reverse(),
         attempt=pl.lit(1, pl.Int64),
         prompt_hash=prompt.hash().cast(pl.String),

@@ -18,7 +18,8 @@ from analytics.literals import check_option
 Backend = Literal["numpy", "torch"]
 """Who runs the pass over the data."""
 
-FLOAT32_TOLERANCE = 1e-4
+FLOAT32_SCALED_GRADIENT = 1e-4
+"""Smallest gradient, in standard errors, that float32 can promise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class MarginalOptions:
     @property
     def search_tolerance(self) -> float:
         """The tolerance that the back end's precision can reach."""
-        return self.tolerance if self.backend == "numpy" else max(self.tolerance, FLOAT32_TOLERANCE)
+        return self.tolerance if self.backend == "numpy" else max(self.tolerance, FLOAT32_SCALED_GRADIENT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from analytics.irt.vector_math import FAST, larger, vector_exp
 from analytics.matrix import FloatArray, IntArray
 
 # error_model="numpy": the check for division by zero would keep the inner loop from being vectorised.
-_PARALLEL_CELLS = 2_000_000  # below this, starting threads costs more than it saves
+PARALLEL_CELLS = 2_000_000  # below this, starting threads costs more than it saves
 _CHUNKS = 32  # sums over testlets are taken chunk by chunk, so that they do not depend on the number of threads
 _LARGEST_LOGIT = 35.0
 _LARGEST_LOG = 600.0  # one factor more is e ** 671 at most: no overflow at the clipped logits
@@ -82,7 +82,7 @@ def chunk_edges(cells: Cells) -> IntArray:
 
 def over_testlets(run: Callable[[int, int], None], n_testlets: int, n_cells: int) -> None:
     """Run over ranges of testlets, in threads where the data are large; each range writes its own rows only."""
-    threads = min(os.cpu_count() or 1, n_testlets) if n_cells >= _PARALLEL_CELLS else 1
+    threads = min(os.cpu_count() or 1, n_testlets) if n_cells >= PARALLEL_CELLS else 1
     edges = np.linspace(0, n_testlets, threads + 1).astype(np.int64)
     if threads == 1:
         run(0, n_testlets)

@@ -76,6 +76,15 @@ class Passes(Protocol):
         """Testlet effects, shape (n_testlets, n_raters)."""
         ...
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the passes are as precise as they can be."""
+        ...
+
+    def refine(self) -> None:
+        """Make the passes as precise as they can be."""
+        ...
+
     def towards_raters(self, theta: FloatArray, b: FloatArray, shift: Shift) -> RaterSums:
         """Carry out the shift on u, then sum at theta, b and u."""
         ...

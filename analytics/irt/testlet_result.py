@@ -24,7 +24,7 @@ Variances = Literal["given", "laplace"]
 Backend = Literal["numba", "torch"]
 """Who runs the passes over the cells."""
 
-FLOAT32_TOLERANCE = 5e-4
+FLOAT32_GRADIENT = 5e-4
 """Smallest derivative that float32 can promise."""
 
 IDENTIFICATION = "theta and u have prior mean 0; the mean of b is free"

@@ -34,7 +34,7 @@ class Sweep:
     def __init__(self, cells: Cells, scales: Scales, start: Point, passes: Passes) -> None:
         self._cells, self._scales, self._passes = cells, scales, passes
         self._theta, self._b, self._mean_b = start.theta.copy(), start.b.copy(), start.mean_b
-        self._shift = Shift(0.0, np.zeros(cells.n_testlets))
+        self._shift = self._stay = Shift(0.0, np.zeros(cells.n_testlets))
         self._seen_item = (cells.n_item > 0).astype(np.float64)
         self._seen_rater = np.ones(self._theta.size)
         n_u = cells.weight.sum()
@@ -54,6 +54,7 @@ class Sweep:
     def gradient_norm(self) -> float:
         """Pass towards the raters and return the largest absolute derivative of the penalised objective."""
         self._sums: RaterSums = self._passes.towards_raters(self._theta, self._b, self._shift)
+        self._shift = self._stay
         self._g_theta = self._scales.theta_precision * self._theta - self._sums.residual
         deviation = self._scales.b_precision * (self._b - self._mean_b)
         g_b = deviation + self._cells.right_item - self._sums.expected_item

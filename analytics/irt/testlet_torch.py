@@ -38,6 +38,14 @@ class TorchPasses:
         """Testlet effects, shape (n_testlets, n_raters)."""
         return np.asarray(self._u.double().cpu().numpy())
 
+    @property
+    def is_exact(self) -> bool:
+        """Always: there is nothing more precise here."""
+        return True
+
+    def refine(self) -> None:
+        """Leave everything as it is."""
+
     def towards_raters(self, theta: FloatArray, b: FloatArray, shift: Shift) -> RaterSums:
         """Carry out the shift on u, then sum at theta, b and u."""
         move = self._tensor(shift.testlet - shift.theta)[:, None]

@@ -16,7 +16,7 @@ from analytics.irt.testlet_mode import Mode, find_mode
 from analytics.irt.testlet_numba import NumbaPasses
 from analytics.irt.testlet_pack import Cells
 from analytics.irt.testlet_point import Scales, penalty, rough_point
-from analytics.irt.testlet_result import FLOAT32_TOLERANCE, LARGEST_SD, SMALLEST_SD, Solution, TestletOptions
+from analytics.irt.testlet_result import FLOAT32_GRADIENT, LARGEST_SD, SMALLEST_SD, Solution, TestletOptions
 from analytics.irt.testlet_torch import TorchPasses
 from analytics.matrix import FloatArray
 
@@ -33,7 +33,7 @@ def solve(cells: Cells, scales: Scales, options: TestletOptions, start: Mode | N
     point = start.point if start is not None else rough_point(cells, scales)
     passes: type[NumbaPasses] | type[TorchPasses] = NumbaPasses
     if options.backend == "torch":
-        passes, tolerance = TorchPasses, max(tolerance, FLOAT32_TOLERANCE)
+        passes, tolerance = TorchPasses, max(tolerance, FLOAT32_GRADIENT)
     most = options.max_iterations
     mode = find_mode(cells, scales, point, tolerance=tolerance, max_iterations=most, passes=passes)
     value = log_likelihood(cells, mode.point.b, mode.point.s)

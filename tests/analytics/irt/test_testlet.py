@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from analytics.irt import testlet
+from analytics.irt.testlet_numba import NumbaPasses
 from analytics.irt.testlet_result import TestletOptions as Options
 from analytics.irt.testlet_simulation import simulate_testlet
 
@@ -61,12 +62,33 @@ def test_results_do_not_depend_on_memory_order_run_or_thread_count(rng, monkeypa
     first = testlet.fit_testlet(responses, of_item)
     wide = np.full((2 * N, J + 5), 7.0)
     wide[::2, 5:] = responses
-    monkeypatch.setattr("analytics.irt.testlet_cells._PARALLEL_CELLS", 1)  # as for large data: in threads
+    monkeypatch.setattr("analytics.irt.testlet_cells.PARALLEL_CELLS", 1)  # as for large data: in threads
     for other in (responses.copy(), np.asfortranarray(responses), wide[::2, 5:]):
         again = testlet.fit_testlet(other, of_item)
         assert np.array_equal(again.theta, first.theta)
         assert np.array_equal(again.b, first.b)
         assert again.marginal_log_likelihood == first.marginal_log_likelihood
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("options", [GIVEN, Options()])
+@pytest.mark.parametrize("weight", [None, np.arange(1.0, N + 1)])
+def test_passes_that_begin_in_single_precision_end_at_the_same_mode(
+    rng, monkeypatch, missing, options, weight
+) -> None:
+    responses, of_item = drawn(rng, missing=missing)
+    precise = testlet.fit_testlet(responses, of_item, options, weight=weight)
+    monkeypatch.setattr("analytics.irt.testlet_numba.PARALLEL_CELLS", 1)  # as for large data
+    steps = []
+    refine = NumbaPasses.refine
+    monkeypatch.setattr(NumbaPasses, "refine", lambda passes: (steps.append(passes.is_exact), refine(passes)))
+    quick = testlet.fit_testlet(responses, of_item, options, weight=weight)
+    assert steps
+    assert not any(steps)
+    assert quick.is_converged
+    for name in ("theta", "b", "u", "sd_theta", "sd_b", "sd_u"):
+        np.testing.assert_allclose(getattr(quick, name), getattr(precise, name), atol=1e-6)
+    assert quick.log_likelihood == pytest.approx(precise.log_likelihood, abs=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool, np.int64, np.float32])
