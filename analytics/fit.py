@@ -61,6 +61,7 @@ def fit_matrix(
     method: FitMethod = "default",
     missing: MissingPolicy = "omit",
     testlets: Sequence[str] | None = None,
+    lower_prior: tuple[float, float] | None = None,
 ) -> FitReport:
     """Fit a model to a table of responses.
 
@@ -76,6 +77,8 @@ def fit_matrix(
         A missing cell is left out, or counts as score 0.
     testlets
         Testlet of each item, in the order of the items; needed by ``testlet``, a facet of its own in ``mfrm``.
+    lower_prior
+        Beta prior of the lower asymptotes of a ``3pl``; see :func:`analytics.irt.logistic.fit_logistic`.
 
     Returns
     -------
@@ -94,6 +97,8 @@ def fit_matrix(
         raise ValueError(f"model {model!r} has no method {method!r}; expected one of {('default', *METHODS[model])}")
     if testlets is not None and len(testlets) != responses.n_items:
         raise ValueError(f"{len(testlets)} testlets for {responses.n_items} items")
+    if lower_prior is not None and model != "3pl":
+        raise ValueError(f"model {model!r} has no lower asymptotes for a prior; leave it out or fit '3pl'")
     data = missing_as_incorrect(responses) if missing == "incorrect" else responses
     if model == "ctt":
         return _fit_ctt(data, missing)
@@ -110,7 +115,7 @@ def fit_matrix(
     elif model == "grm":
         fit = fit_graded(data, options=options)
     else:
-        fit = fit_logistic(data, irt_model=model, options=options)
+        fit = fit_logistic(data, irt_model=model, lower_prior=lower_prior, options=options)
     return report_irt(fit, data, missing)
 
 

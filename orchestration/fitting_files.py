@@ -36,6 +36,7 @@ def fit_file(
     missing: MissingPolicy = "omit",
     testlets: Path | None = None,
     weights: str | None = None,
+    lower_prior: tuple[float, float] | None = None,
 ) -> FitReport:
     """Fit a model to the responses in a file.
 
@@ -50,6 +51,8 @@ def fit_file(
         itself in ``item_family``. An item whose testlet is blank or NA is a testlet of its own.
     weights
         Column with the number of times that a person counts.
+    lower_prior
+        As for :func:`analytics.fit.fit_matrix`.
 
     Raises
     ------
@@ -60,12 +63,13 @@ def fit_file(
     raters = [name for name in file.frame.columns if name == "rater" or name.startswith("rater_")]
     try:
         if _is_long(file) and model == "mfrm" and raters:
+            refuse(lower_prior is not None, f"{path}: the many-facet model has no lower asymptotes for a prior")
             refuse(weights is not None, f"{path}: the many-facet model counts every rating once; leave --weights out")
             refuse(missing != "omit", f"{path}: a rating that is not there has no rater; --missing must be omit")
             return _fit_long_ratings(file, raters, testlets)
         data = _long(file, model, weights) if _is_long(file) else _wide(file, model, weights)
         of_item = _testlets_of(file, data.item_ids, testlets, needed=model == "testlet")
-        return fit_matrix(data, model=model, method=method, missing=missing, testlets=of_item)
+        return fit_matrix(data, model=model, method=method, missing=missing, testlets=of_item, lower_prior=lower_prior)
     except SourceError:
         raise
     except ValueError as fault:

@@ -27,6 +27,7 @@ FindingKind = Literal[
     "key_suspect",
     "boundary",
     "information",
+    "prior",
 ]
 """What kind of thing is said about the data or the fit."""
 

@@ -45,8 +45,10 @@ def fit_logistic(
     """
     check_option("irt_model", irt_model, LogisticModel)
     require_binary(responses)
-    if lower_prior is not None and (irt_model != "3pl" or min(lower_prior) <= 1):
-        raise ValueError(f"lower_prior {lower_prior} needs irt_model '3pl' and two numbers above 1")
+    if lower_prior is not None and irt_model != "3pl":
+        raise ValueError(f"model {irt_model!r} has no lower asymptotes for a prior; leave it out or fit '3pl'")
+    if lower_prior is not None and not all(1 < number < float("inf") for number in lower_prior):
+        raise ValueError(f"the prior of lower asymptotes has two numbers above 1, such as 5 and 17; got {lower_prior}")
     spec = ModelSpec(
         irt_model,
         LOGISTIC,

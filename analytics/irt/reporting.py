@@ -124,6 +124,14 @@ def _fit_findings(
         if names:
             said = f"lower asymptote of {len(names)} item(s) at its boundary, 0: no standard error for it"
             found.append(Finding("boundary", names, said))
+    if spec.lower_prior is not None:
+        alpha, beta = spec.lower_prior
+        said = (
+            f"lower asymptotes have the prior Beta({alpha:g}, {beta:g}), most likely value "
+            f"{(alpha - 1) / (alpha + beta - 2):.2g}: what was maximised is the log posterior, "
+            f"{solution.log_posterior:.4f}; log_likelihood is without the prior"
+        )
+        found.append(Finding("prior", (), said))
     n_persons = int(np.count_nonzero(responses.answered))
     if spec.slope == "free" and responses.weights.sum() < FEWEST_FOR_SLOPES:
         said = (

@@ -77,6 +77,13 @@ def fit(
     weights: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column with the number of times that a row counts.")
     ] = None,
+    lower_prior: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="ALPHA BETA",
+            help="Beta prior of the lower asymptotes of a 3pl, such as 5 17; none is plain maximum likelihood.",
+        ),
+    ] = None,
     format: Annotated[Format, typer.Option(help="How to write the result.")] = Format.table,
     out: Annotated[Path | None, typer.Option(help="Folder for the result: fit.json, or a CSV file per part.")] = None,
 ) -> None:
@@ -93,6 +100,7 @@ def fit(
             missing=missing.value,
             testlets=testlets,
             weights=weights,
+            lower_prior=lower_prior,
         )
     if not report.fit.is_converged:
         sys.stderr.write(f"warning: not converged: {report.fit.message}\n")

@@ -120,6 +120,24 @@ def test_weighted_patterns_give_the_published_fit(reference_dir: Path) -> None:
         assert row["a"] == pytest.approx(published[f"Dscrmn.{row['id']}"], abs=5e-3)
 
 
+def test_the_prior_of_lower_asymptotes_is_used_and_said(tmp_path: Path) -> None:
+    file = wide_file(tmp_path)
+    plain, held = (fitted(file, "--model", "3pl", *more) for more in ((), ("--lower-prior", "50", "170")))
+    mode = 49 / 218  # of Beta(50, 170)
+    assert all(abs(row["c"] - mode) < 0.05 for row in held["items"])
+    assert held["fit"]["log_likelihood"] < plain["fit"]["log_likelihood"]
+    assert any("Beta(50, 170)" in said for said in held["fit"]["findings"])
+
+
+@pytest.mark.parametrize(
+    ("model", "prior", "said"),
+    [("2pl", ("5", "17"), "no lower asymptotes"), ("3pl", ("1", "17"), "two numbers above 1")],
+)
+def test_a_prior_that_cannot_be_used_is_refused(tmp_path: Path, capsys, monkeypatch, model, prior, said) -> None:
+    text = fault(capsys, monkeypatch, wide_file(tmp_path), "--model", model, "--lower-prior", *prior)
+    assert said in text
+
+
 def test_long_and_parquet_give_the_numbers_of_the_wide_file(tmp_path: Path) -> None:
     wide = wide_file(tmp_path)
     table = pl.read_csv(wide, infer_schema=False)
