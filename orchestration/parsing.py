@@ -16,7 +16,7 @@ import duckdb
 
 from orchestration.settings import DBT_PROJECT_DIR, Settings
 
-Kind = Literal["choice", "label", "score", "discrimination"]
+Kind = Literal["choice", "label", "score", "discrimination", "difficulty"]
 _GIVEN = {
     "id": "bigint",
     "said": "varchar",
@@ -49,7 +49,7 @@ class Scheme:
     spellings: tuple[tuple[str | None, str], ...] = ()
     """(label, spelling); for labels. Spellings of other label sets have no label."""
     lowest: float | None = None
-    """Lowest value; for scores and discriminations."""
+    """Lowest value; for scores and discriminations. A difficulty has no limits."""
     highest: float | None = None
     """Highest value."""
 
@@ -136,7 +136,7 @@ class Parser:
         return [ParsedAnswer(status, reason, self._value(answer), *rest) for status, reason, answer, *rest in found]
 
     def _value(self, answer: str | None) -> str | float | None:
-        return float(answer) if answer is not None and self.scheme.kind in ("score", "discrimination") else answer
+        return float(answer) if answer is not None and self.scheme.kind not in ("choice", "label") else answer
 
 
 def _rows(rows: Sequence[Mapping[str, Any]], **columns: Any) -> str:

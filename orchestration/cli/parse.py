@@ -24,6 +24,7 @@ class Kind(StrEnum):
     label = "label"
     score = "score"
     discrimination = "discrimination"
+    difficulty = "difficulty"
 
 
 class FinishReason(StrEnum):
@@ -99,6 +100,8 @@ def _scheme(kind: Kind, options: str | None, labels: str | None, value_range: st
             return parsing.Scheme(name, spellings=spellings)
         except ValueError as problem:
             raise typer.BadParameter(f"--labels: {problem}") from problem
+    if kind is Kind.difficulty:
+        return parsing.Scheme(name)
     if kind is Kind.score and value_range is None:
         raise typer.BadParameter("--kind score needs --range lowest:highest, e.g. --range 0:3")
     low, high = _range(value_range or "-1:1")

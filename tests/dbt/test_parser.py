@@ -31,6 +31,7 @@ SCHEMES = {
     "s60": {"kind": "score", "scale": (0, 60)},
     "band": {"kind": "score", "scale": (1, 9)},
     "disc": {"kind": "discrimination", "scale": (-1, 1)},
+    "diff": {"kind": "difficulty"},
 }
 STATUSES = {"ok", "invalid", "refused", "truncated", "empty"}
 PER_CALL = 60
@@ -56,7 +57,7 @@ def read_cases():
 
 def shown(row, kind):
     answer = row["answer"]
-    return f"{float(answer):g}" if answer and kind in ("score", "discrimination") else answer
+    return f"{float(answer):g}" if answer and kind not in ("choice", "label") else answer
 
 
 @pytest.mark.parametrize("scheme", sorted(SCHEMES))
@@ -76,7 +77,7 @@ def test_every_case_in_the_table_is_read_right(parse, scheme):
 def test_the_table_covers_every_kind_and_status():
     cases = [case for of_scheme in read_cases().values() for case in of_scheme]
     assert len(cases) >= 200
-    for kind in ("label", "choice", "score", "discrimination"):
+    for kind in ("label", "choice", "score", "discrimination", "difficulty"):
         of_kind = {case["status"] for case in cases if SCHEMES[case["scheme"]]["kind"] == kind}
         assert of_kind >= {"ok", "invalid", "refused", "empty"}, kind
     assert {case["status"] for case in cases} == STATUSES

@@ -18,7 +18,7 @@ from pathlib import Path
 from orchestration.settings import PROJECT_ROOT
 
 PAGES = tuple(sorted(file.relative_to(PROJECT_ROOT / "docs").as_posix() for file in PROJECT_ROOT.glob("docs/**/*.md")))
-LANGUAGES = {"bash", "sql", "python", "text", "csv", "yaml", "jinja"}
+LANGUAGES = {"bash", "sql", "python", "text", "csv", "json", "yaml", "jinja"}
 PRINTS = "prints"
 CHECKOUT = ("analytics", "dbt_project", "inference", "orchestration", "constraints.txt", "pyproject.toml")
 """What of the checkout a typed command needs."""

@@ -49,6 +49,7 @@ def parse(said, *arguments, fails=False):
         ("Score: 11", ("--kind", "score", "--range", "0:10"), "invalid", None),
         ("Discrimination: -0.2", ("--kind", "discrimination"), "ok", -0.2),
         ("1.2", ("--kind", "discrimination"), "invalid", None),
+        ("My estimate is -2.4.", ("--kind", "difficulty"), "ok", -2.4),
         ("<think>A</think>Answer: C", ("--kind", "choice"), "ok", "C"),
         ("The student says the", (*LABEL, "--finish-reason", "length"), "truncated", None),
         (" \n", LABEL, "empty", None),
