@@ -82,19 +82,27 @@ def _categories(eta: float, odds: float, own: FloatArray, weights: FloatArray, i
     Where nothing can overflow, exp(k eta) is a running product of `odds` and exp(-own[k]) is in `weights`: no
     exponential is taken.
     """
+    if not is_safe:
+        return category_probabilities(eta, own, p)
+    mass, power = 0.0, 1.0
+    for k in range(len(own)):
+        p[k] = power * weights[k]
+        mass += p[k]
+        power *= odds
+    for k in range(len(own)):
+        p[k] /= mass
+    return float(np.log(mass))
+
+
+@njit(cache=True)
+def category_probabilities(eta: float, own: FloatArray, p: FloatArray) -> float:
+    """Write P(k) for k < len(own) and return the log of the sum of exp(k eta - own[k]), whatever their size."""
     peak, mass = 0.0, 0.0
-    if is_safe:
-        power = 1.0
-        for k in range(len(own)):
-            p[k] = power * weights[k]
-            mass += p[k]
-            power *= odds
-    else:
-        for k in range(len(own)):
-            peak = max(peak, k * eta - own[k])
-        for k in range(len(own)):
-            p[k] = np.exp(k * eta - own[k] - peak)
-            mass += p[k]
+    for k in range(len(own)):
+        peak = max(peak, k * eta - own[k])
+    for k in range(len(own)):
+        p[k] = np.exp(k * eta - own[k] - peak)
+        mass += p[k]
     for k in range(len(own)):
         p[k] /= mass
     return float(peak + np.log(mass))

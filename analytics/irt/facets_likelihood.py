@@ -4,13 +4,13 @@ Holds the layout of the parameters, the search and the information. Labels and f
 loop over ratings to ``facets_kernel``.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
+from analytics.irt.facets_information import facets_information
 from analytics.irt.facets_kernel import facets_pass
 from analytics.irt.observed_information import inverse_information
 from analytics.irt.quadrature import normal_grid
@@ -84,6 +84,15 @@ class Layout:
         levels = sum(int((n > 0).sum()) for n in self.n_used) - (len(self.n_used) - 1)
         return levels + int(np.maximum(self.n_categories - 2, 0).sum()) + 1
 
+    def offset(self, vector: FloatArray) -> FloatArray:
+        """Return the sum of each rating's levels."""
+        return np.asarray(vector[self.codes + self.starts[:-1, None]].sum(axis=0))
+
+    def cumulative(self, vector: FloatArray) -> FloatArray:
+        """Return the sums of the steps up to each category, shape (n_scales, n_steps + 1)."""
+        steps = vector[self.starts[-1] : -1].reshape(len(self.n_categories), self.n_steps)
+        return np.concatenate([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)], axis=1)
+
     def basis(self) -> sp.csr_array:
         """Return the map from free parameters to the search vector: sums of 0 within later facets and scales."""
         blocks = []
@@ -138,11 +147,7 @@ class FacetsPoint:
 def evaluate_facets(layout: Layout, vector: FloatArray, nodes: FloatArray, log_weights: FloatArray) -> FacetsPoint:
     """Return the marginal log-likelihood and its derivatives."""
     n_facets, n_persons = len(layout.codes), len(layout.ptr) - 1
-    offset = np.zeros(len(layout.values))
-    for f in range(n_facets):
-        offset += vector[layout.starts[f] + layout.codes[f]]
-    steps = vector[layout.starts[-1] : -1].reshape(len(layout.n_categories), layout.n_steps)
-    cumulative = np.concatenate([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)], axis=1)
+    offset, cumulative, n_scales = layout.offset(vector), layout.cumulative(vector), len(layout.n_categories)
     by_offset, by_step = np.zeros(len(layout.values)), np.zeros((len(layout.values), layout.n_steps))
     theta, theta_se, by_log_sd = np.zeros(n_persons), np.zeros(n_persons), np.zeros(n_persons)
     value = facets_pass(
@@ -154,7 +159,7 @@ def evaluate_facets(layout: Layout, vector: FloatArray, nodes: FloatArray, log_w
         piece = slice(layout.starts[f], layout.starts[f + 1])
         gradient[piece] = np.bincount(layout.codes[f], weights=by_offset, minlength=piece.stop - piece.start)
     for h in range(layout.n_steps):
-        by_scale = np.bincount(layout.scale, weights=by_step[:, h], minlength=len(steps))
+        by_scale = np.bincount(layout.scale, weights=by_step[:, h], minlength=n_scales)
         gradient[layout.starts[-1] + h : -1 : layout.n_steps] = by_scale
     gradient[-1] = by_log_sd.sum()
     return FacetsPoint(float(value), gradient, theta, theta_se, by_offset, by_step, by_log_sd)
@@ -193,7 +198,8 @@ def maximise_facets(
         own = person_scores(layout, point) @ basis
         inverse = inverse_information((own.T @ own).toarray())
     elif se_method == "observed":
-        inverse = inverse_information(_curvature(negative, found.x) * np.outer(scale, scale))
+        information = observed_information(layout, vector, rule.nodes, rule.log_weights)
+        inverse = inverse_information(basis.T @ (basis.T @ information).T)
     errors = np.full(basis.shape[0], np.nan)
     if inverse is not None:
         dense = basis.toarray()
@@ -225,17 +231,18 @@ def _scale(layout: Layout, basis: sp.csr_array) -> FloatArray:
     return np.asarray(np.sqrt((basis.multiply(basis)).T @ (touched / 4.0) + 1e-9))
 
 
-def _curvature(
-    negative: Callable[[FloatArray], tuple[float, FloatArray]], y: FloatArray, step: float = 1e-3
+def observed_information(
+    layout: Layout, vector: FloatArray, nodes: FloatArray, log_weights: FloatArray
 ) -> FloatArray:
-    """Return the Hessian of a function with gradient by central differences; y is in units of standard errors."""
-    columns = []
-    for i in range(len(y)):
-        near = np.zeros_like(y)
-        near[i] = step
-        columns.append((negative(y + near)[1] - negative(y - near)[1]) / (2 * step))
-    matrix = np.stack(columns)
-    return np.asarray((matrix + matrix.T) / 2)
+    """Return the negative second derivatives of the marginal log-likelihood by the search vector."""
+    offset, cumulative = layout.offset(vector), layout.cumulative(vector)
+    information = np.zeros((len(vector), len(vector)))
+    facets_information(
+        layout.ptr, layout.codes + layout.starts[:-1, None], offset, layout.values,
+        layout.starts[-1] + layout.scale * layout.n_steps, cumulative[layout.scale], layout.n_categories[layout.scale],
+        np.exp(vector[-1]) * nodes, log_weights, information,
+    )  # fmt: skip
+    return information
 
 
 def _selection(n: int, used: IntArray, *, is_centred: bool) -> sp.csr_array:

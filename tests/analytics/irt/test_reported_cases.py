@@ -109,6 +109,26 @@ def test_sparse_long_data_takes_memory_for_what_is_observed(rng: np.random.Gener
     assert components(data)[0] == 1
 
 
+def test_errors_grow_as_responses_thin_out(rng: np.random.Generator) -> None:
+    # the same reports, at 2000 x 500 with 5 observed cells a person: 20 an item in place of 2000
+    n, items, each = 2000, 500, 5
+    theta, b = rng.normal(size=n), 0.5 * rng.normal(size=items)
+    values = (rng.random((n, items)) < 1 / (1 + np.exp(b - theta[:, None]))).astype(float)
+    full = fit_rasch(responses_from_matrix(values), options=MarginalOptions(se_method="observed"))
+    rows = np.repeat(np.arange(n), each)
+    columns = np.concatenate([rng.choice(items, each, replace=False) for _ in range(n)])
+    labels = {"person_ids": range(n), "item_ids": range(items)}
+    data = responses_from_long(rows, columns, values[rows, columns], **labels)
+    sparse = fit_rasch(data, options=MarginalOptions(se_method="observed"))
+    known = np.isfinite(sparse.thresholds_se[:, 0])
+    growth = sparse.thresholds_se[known, 0] / full.thresholds_se[known, 0]
+    assert known.mean() > 0.95
+    assert 8 < np.median(growth) < 16  # sqrt(100), and more since five answers say little about a person
+    assert np.median(sparse.theta_se) > 3 * np.median(full.theta_se)
+    z = (sparse.items.thresholds[known, 0] - b[known]) / sparse.thresholds_se[known, 0]
+    assert 0.8 < z.std() < 1.2
+
+
 def test_constant_columns_are_named_and_leave_the_others_alone(rng: np.random.Generator) -> None:
     # mirt "Error in checkAtAssignment": first columns all 1, or all 0
     values = some_binary(rng)
