@@ -5,7 +5,6 @@ Holds the compiled passes at a given point and their spreading over threads. Doe
 p = 1 / (1 + exp(b) exp(-s)): the exponentials are taken per item and per rater x testlet, never per cell.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -81,8 +80,12 @@ def chunk_edges(cells: Cells) -> IntArray:
 
 
 def over_testlets(run: Callable[[int, int], None], n_testlets: int, n_cells: int) -> None:
-    """Run over ranges of testlets, in threads where the data are large; each range writes its own rows only."""
-    threads = min(os.cpu_count() or 1, n_testlets) if n_cells >= PARALLEL_CELLS else 1
+    """Run over ranges of testlets, in threads where the data are large; each range writes its own rows only.
+
+    ``NUMBA_NUM_THREADS`` says how many threads there are; unless it is set, one for each processor.
+    """
+    allowed: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # numba sets it as it starts
+    threads = min(allowed, n_testlets) if n_cells >= PARALLEL_CELLS else 1
     edges = np.linspace(0, n_testlets, threads + 1).astype(np.int64)
     if threads == 1:
         run(0, n_testlets)
