@@ -30,6 +30,8 @@ Progress = Callable[[str, int, int], None]
 
 ASKING = "ask "
 """Begins what is reported of asking; the model's name follows."""
+READING = "read responses of "
+"""Begins what is reported of recorded responses, of which nobody is asked; the name of their entry follows."""
 
 
 def _silent(_what: str, _done: int, _total: int) -> None:
@@ -246,11 +248,12 @@ def _ask_model(
 ) -> str | None:
     """Ask one model, reporting how far it is; return why its engine stopped early, or None."""
     done, total = 0, requests.height
+    doing = READING if isinstance(model, RecordedSpec) else ASKING
 
     def report(n: int) -> None:
         nonlocal done
         done += n
-        house.progress(f"{ASKING}{model.name}", done, total)
+        house.progress(f"{doing}{model.name}", done, total)
 
     journal = Journal(house.settings.landing)
     cache = house.settings.cache

@@ -7,7 +7,7 @@ shows every run made here. Does not print; it returns what happened.
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,10 +19,11 @@ from dagster._core.execution.plan.objects import StepFailureData
 from dagster._core.instance import InstanceRef
 from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 
+from inference.raters import Rater
 from orchestration import freshness
 from orchestration.dbt import prepared_manifest
 from orchestration.event_log import EventLog
-from orchestration.house import ASKING, House, Progress, load_catalogue, raters_by_model
+from orchestration.house import ASKING, READING, House, Progress, load_catalogue, raters_by_model
 from orchestration.interrupts import noticed_stops
 from orchestration.locks import REFRESH, REFRESH_WAIT_SECONDS, held_locks, hold
 from orchestration.partitions import sync_partitions
@@ -55,6 +56,8 @@ class LocalRun:
 
     n_asked: int
     """Requests that this run asked; what another run has asked meanwhile is not among them."""
+    n_read: int
+    """Requests that this run answered from recorded files, of which nobody was asked."""
     failures: tuple[str, ...]
     """One line per model or step that failed."""
     warnings: tuple[str, ...]
@@ -144,19 +147,35 @@ def _turn(house: House) -> Iterator[None]:
 
 
 class _Counted:
-    """Passes progress on, and counts the requests that were asked."""
+    """Passes progress on, and counts the requests that were asked, and those that were read from recorded files."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self._done = progress, dict[str, int]()
-        self.n_asked = 0
+        self._counts = {ASKING: 0, READING: 0}
+
+    @property
+    def n_asked(self) -> int:
+        """Requests that were asked."""
+        return self._counts[ASKING]
+
+    @property
+    def n_read(self) -> int:
+        """Requests that were answered from recorded files."""
+        return self._counts[READING]
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if what.startswith(ASKING):
-            before = self._done.get(what, 0)
-            # a model that is asked once more begins at its first request again
-            self.n_asked += done - before if done >= before else done
-            self._done[what] = done
+        for kind in self._counts:
+            if what.startswith(kind):
+                before = self._done.get(what, 0)
+                # a model that is asked once more begins at its first request again
+                self._counts[kind] += done - before if done >= before else done
+                self._done[what] = done
         self._progress(what, done, total)
+
+
+def _doing(rater_ids: Sequence[str], raters: Mapping[str, Rater]) -> str:
+    """Say what is done with raters of one model: recorded ones are read, nobody is asked."""
+    return "read" if all(raters[rater_id].model is None for rater_id in rater_ids) else "ask"
 
 
 def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
@@ -201,17 +220,17 @@ def run_local(house: House, requests: pl.DataFrame) -> LocalRun:
             started = time.monotonic()
             done = _execute(asking, ASK_JOB, instance, ask_configuration(rater_ids))
             failures += _failure_lines(done)
-            seconds[f"ask {model}"] = time.monotonic() - started
+            seconds[f"{_doing(rater_ids, catalogue.raters)} {model}"] = time.monotonic() - started
             if is_told_to_stop():
                 raise KeyboardInterrupt
         started = time.monotonic()
         with _turn(house):
             if not house.force and freshness.is_current(settings, catalogue.registry):
                 seconds["wait for another run, which has published all of it"] = time.monotonic() - started
-                return LocalRun(counted.n_asked, tuple(failures), (), seconds)
+                return LocalRun(counted.n_asked, counted.n_read, tuple(failures), (), seconds)
             done = _execute(build_definitions(house, manifest.result()), REFRESH_JOB, instance, {})
         failures += _failure_lines(done)
         seconds["refresh"] = time.monotonic() - started
         if is_told_to_stop() and not done.success:
             raise KeyboardInterrupt
-    return LocalRun(counted.n_asked, tuple(failures), tuple(_warnings(done)), seconds)
+    return LocalRun(counted.n_asked, counted.n_read, tuple(failures), tuple(_warnings(done)), seconds)

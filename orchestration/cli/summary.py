@@ -50,8 +50,9 @@ def _unavailable(registry: Registry) -> None:
 
 
 def after_run(settings: Settings, registry: Registry, done: "LocalRun", seconds: float) -> None:
-    """Print what a run asked, landed, parsed and found, and what failed."""
-    show.say(f"asked {done.n_asked:,} requests; the whole run took {seconds:.1f} s")
+    """Print what a run asked, read, landed, parsed and found, and what failed."""
+    read = f", read {show.count(done.n_read, 'recorded response')}" if done.n_read else ""
+    show.say(f"asked {show.count(done.n_asked, 'request')}{read}; the whole run took {seconds:.1f} s")
     show.steps(done.seconds)
     _unavailable(registry)
     show.failures(done.failures)

@@ -28,7 +28,7 @@ def test_a_model_that_is_called_refresh_is_not_taken_for_the_refresh(house: Hous
     edit(registry / "recorded/old.yml", "old_grades:", f"{REFRESH}:")
     counted = _Counted(house.progress)
     ask_all(replace(house, progress=counted))
-    assert counted.n_asked == 4 * len(ITEMS)
+    assert (counted.n_asked, counted.n_read) == (0, 4 * len(ITEMS)), "nobody is asked about what was recorded"
 
 
 def test_one_more_rater_is_asked_alone(house: House, registry: Path) -> None:

@@ -1,6 +1,7 @@
 """The whole way through the command line: run, run again, look, import, correct, force."""
 
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -39,7 +40,9 @@ def cli(place: Path) -> Cli:
     run = command_line(place / "home", place / "registry")
     done = run("run")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"asked {4 * len(ITEMS)} requests" in done.stdout
+    assert f"asked 0 requests, read {4 * len(ITEMS)} recorded responses; " in done.stdout
+    assert re.search(r"^seconds: .*\bread m \d", done.stdout, re.MULTILINE)
+    assert "ask m" not in done.stdout
     return run
 
 
@@ -139,7 +142,7 @@ def test_a_warehouse_that_is_gone_is_made_anew_from_the_journal(cli: Cli, place:
     warehouse.unlink()
     done = cli("run")
     assert f"{warehouse} is not there: it is made anew from " in done.stdout
-    assert "asked 0 requests" in done.stdout
+    assert "asked 0 requests;" in done.stdout
     assert contents(place) == before
 
 
@@ -153,7 +156,7 @@ def test_changes_ask_only_what_they_must(tmp_path: Path) -> None:
 
     edit(tmp_path / "registry/banks/answers.csv", "answer 0,right", "answer 0,wrong")
     done = cli("run")
-    assert "asked 0 requests" in done.stdout
+    assert "asked 0 requests;" in done.stdout
     assert analyst(tmp_path, "select attempt_id, parser_version, text from core.responses order by all") == parsed
     right = "select is_correct from core.response_matrix where rater_id = 'm|a' and item_id = '007'"
     assert analyst(tmp_path, right) == [(0,)]
@@ -166,19 +169,19 @@ def test_changes_ask_only_what_they_must(tmp_path: Path) -> None:
     taken = cli("import-responses", str(predictions), "--dataset", "tiny_labels")
     assert taken.returncode == 0, taken.stderr
     assert "registered: 1 rater with 8 requests" in taken.stdout
-    assert "asked 8 requests" in cli("run").stdout
+    assert "asked 0 requests, read 8 recorded responses" in cli("run").stdout
     assert analyst(tmp_path, "select count(*) from marts.leaderboard where rater_id = 'mine|v1'") == [(1,)]
 
     entry = tmp_path / "home/registry/recorded/mine.yml"
     text = entry.read_text()
     entry.unlink()
-    assert "asked 0 requests" in cli("run").stdout
+    assert "asked 0 requests;" in cli("run").stdout
     assert analyst(tmp_path, "select change, accuracy_after from marts.refresh_diff where rater_id = 'mine|v1'") == [
         ("removed", None)
     ]
     assert analyst(tmp_path, "select count(*) from marts.leaderboard where rater_id = 'mine|v1'") == [(0,)]
     entry.write_text(text)
-    assert "asked 0 requests" in cli("run").stdout
+    assert "asked 0 requests;" in cli("run").stdout
     assert analyst(tmp_path, "select count(*) from marts.leaderboard where rater_id = 'mine|v1'") == [(1,)]
     assert "nothing new" in cli("run").stdout
 
