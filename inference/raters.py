@@ -3,7 +3,7 @@
 Turns registry entries into raters. Does not know items, prompts' wording or engines.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -59,6 +59,30 @@ def resolve_raters(registry: Registry) -> Mapping[str, Rater]:
         for recorded in read_recorded(spec, registry):
             _add(raters, _of_recorded(spec, recorded), str(spec.yaml))
     return MappingProxyType(raters)
+
+
+def check_newcomers(
+    raters: Mapping[str, Rater], spec: RecordedSpec, recorded: Iterable[RecordedRater], origin: str
+) -> None:
+    """Stop where the raters of an entry that is not registered yet do not agree with those that are.
+
+    Parameters
+    ----------
+    raters
+        Raters of the registry, by id.
+    spec, recorded
+        Entry, and the raters that its file holds.
+    origin
+        What the message says the newcomers come from.
+
+    Raises
+    ------
+    RaterConflictError
+        As of :func:`resolve_raters`; the message names the origin first, then the entry that is registered.
+    """
+    known = dict(raters)
+    for rater in recorded:
+        _add(known, _of_recorded(spec, rater), origin)
 
 
 def rater_rows(raters: Mapping[str, Rater]) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from inference.identity import encode_file_name
-from inference.raters import RaterConflictError
+from inference.raters import RaterConflictError, check_newcomers
 from inference.registry import Registry, RegistryError
 from inference.sources.eval_logs import COLUMNS, LogFields, facts_of, is_eval_log, read_eval_log, write_long
 from inference.sources.prediction_notes import notes_on
@@ -96,6 +96,8 @@ def import_responses(
     ------
     RegistryError, SourceError
         If name or data set are not free or not known, or the file does not fit; nothing has been written then.
+    RaterConflictError
+        If one of its raters is described already; nothing has been written then either.
     """
     if not file.is_file():
         what = "a folder; name a file in it" if file.is_dir() else "no such file; check the path"
@@ -128,6 +130,8 @@ def import_responses(
             facts=table.facts,
             title=f"Responses of {file.name}",
         )
+        # here, as the registry reads entries by name, whichever of two came first
+        check_newcomers(before.raters, described.spec, described.raters, str(file))
         _write(table.file, stored, entry, described.entry)
         try:
             after = load_catalogue(settings)

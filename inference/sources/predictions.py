@@ -47,6 +47,8 @@ class Described:
     """Whose responses it holds."""
     encoding: Encoding
     """How its text is written."""
+    spec: RecordedSpec
+    """The entry as it was read with the file where it is now."""
 
 
 def describe_predictions(
@@ -127,7 +129,7 @@ def describe_predictions(
     stored, described = (stored_as or file).absolute(), (yaml_file or file).absolute().parent
     entry["table"] = {"file": _relative(stored, described), **stated}
     text = yaml.safe_dump({name: entry}, sort_keys=False, allow_unicode=True, width=120)
-    return Described(text, responses, encoding)
+    return Described(text, responses, encoding, spec)
 
 
 def _layout(

@@ -190,6 +190,19 @@ def test_a_rater_that_is_known_already_is_said_of_the_file_that_was_given(refuse
     assert line.startswith(f"error: {file}: rater 'm|a' is already described in {registry / 'recorded/old.yml'}")
 
 
+@pytest.mark.parametrize("name", ["before", "zafter"])
+def test_a_file_that_is_registered_already_is_the_newcomer_whatever_its_name(
+    command: Command, refused: Refused, tmp_path: Path, settings: Settings, name: str
+) -> None:
+    file = written(tmp_path, "id,mine|v1\n007,right\n")
+    assert "registered: 1 rater" in command(file, *LABELS).stdout
+    line = refused("import-responses", str(file), *LABELS, "--name", name)
+    known = settings.own_registry / "recorded/mine.yml"
+    assert line.startswith(f"error: {file}: rater 'mine|v1' is already described in {known}, with ")
+    assert [path.name for path in (settings.own_registry / "recorded").iterdir()] == ["mine.yml"]
+    assert [path.name for path in settings.inbox.iterdir()] == ["mine.csv"]
+
+
 def test_a_name_that_is_taken_is_said_of_the_file_that_was_given(
     refused: Refused, registry: Path, tmp_path: Path, settings: Settings
 ) -> None:
