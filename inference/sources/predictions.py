@@ -141,7 +141,40 @@ def _layout(
         table.column(column)
     if in_long:
         return {"layout": "long", **in_long}
+    _refuse_long(table, id_columns, rater_columns)
     return {"layout": "wide", "columns": list(rater_columns) or _rater_columns(table, id_columns)}
+
+
+def _refuse_long(table: TextTable, id_columns: tuple[str, ...], rater_columns: Sequence[str]) -> None:
+    """Refuse a file that looks as if it had a row per item and rater, with what is to be named for one."""
+    others = [column for column in table.columns if column not in (*id_columns, *rater_columns)]
+    sign = _sign_of_long(table, id_columns, rater_columns)
+    if not sign or not others or len(rater_columns) > 1 or any(map(_NAME_WITH_CONDITION.fullmatch, others)):
+        return
+    if rater_columns:
+        lacking = f"--response-column is missing, the column with the responses: one of {some(others)}"
+    elif len(others) > 1:
+        lacking = (
+            "--rater-column and --response-column are missing, the columns with the raters and the responses: two of "
+            f"{some(others)}"
+        )
+    else:
+        return
+    raise SourceError(
+        f"{table.path}: {sign}; for a file with a row per item and rater {lacking}; otherwise, keep one row per item"
+    )
+
+
+def _sign_of_long(table: TextTable, id_columns: tuple[str, ...], rater_columns: Sequence[str]) -> str:
+    """Say what a table shows that one with a row per item would not; nothing where there is no such sign."""
+    if repeated := first_repeated(joined_ids(table, id_columns), table.lines):
+        item, lines = repeated
+        return f"{', '.join(id_columns)} {item!r} stands on lines {lines[0]}, {lines[1]}"
+    for column in rater_columns:
+        names = set(table.column(column))
+        if len(names) == 1 and _NAME_WITH_CONDITION.fullmatch(name := names.pop()):
+            return f"column {column!r} holds {name!r} on every line"
+    return ""
 
 
 def _id_columns(

@@ -12,7 +12,7 @@ from inference.sources.predictions import LongColumns
 from orchestration.house import House
 from orchestration.imports import import_responses
 from orchestration.settings import Settings
-from tests.orchestration.house.tiny import ask_all, raw
+from tests.orchestration.house.tiny import Refused, ask_all, raw
 
 LOGS = Path(__file__).parents[2] / "inference" / "eval_logs"
 LONG = 'said,who,id\nright,new|x,007\n"Label: half, ""so""",new|x,7\n,new|x,"a,b"\nwrong,new|y,7\n'
@@ -99,8 +99,27 @@ def test_the_command_takes_a_long_file_and_refuses_half_a_description(
     assert refused.exit_code == 2
     assert "needs one --rater-column" in " ".join(refused.output.split())
     assert "no column 'wo'" in str(command(*start, "--rater-column", "wo").exception)
+    line = str(command(*start[:-2], "--rater-column", "who").exception)
+    assert line.endswith(
+        "long.csv: id '7' stands on lines 3, 5; for a file with a row per item and rater --response-column is missing, "
+        "the column with the responses: one of 'said'; otherwise, keep one row per item"
+    )
+    line = str(command(*start[:-2]).exception)
+    assert "--rater-column and --response-column are missing, the columns with the raters and the responses: " in line
+    assert "two of 'said', 'who'; otherwise" in line
     done = command(*start, "--rater-column", "who")
     assert "2 raters with 16 requests" in done.stdout
+
+
+def test_a_long_file_of_one_rater_is_not_taken_for_a_wide_one(
+    refused: Refused, settings: Settings, tmp_path: Path
+) -> None:
+    file = tmp_path / "one.csv"
+    file.write_text("id,who,said\n007,mine|v1,right\n7,mine|v1,half\n")
+    line = refused("import-responses", str(file), "--dataset", "tiny_labels", "--rater-column", "who")
+    assert f"{file}: column 'who' holds 'mine|v1' on every line; for a file with a row per item and rater" in line
+    assert "--response-column is missing, the column with the responses: one of 'said'" in line
+    assert nothing_was_written(settings)
 
 
 def test_names_given_stand_for_those_of_the_log(settings: Settings, items_of_the_logs: None) -> None:
