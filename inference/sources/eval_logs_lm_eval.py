@@ -2,7 +2,8 @@
 
 What was generated is the response as it came from the model, before any filter. Where the program compared
 log-likelihoods, the response is the continuation that was likeliest. The log does not say whether a response was cut
-off. The results file of the same run, beside it, says which model it was.
+off. The results file of the same run, beside it, says which model it was. The arguments of a request are read as a
+mapping (``{"gen_args_0": {"arg_0": …}}``) and as a list (``[[prompt, …]]``), by which releases differ.
 """
 
 import json
@@ -121,22 +122,29 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list)
 
 
+def _in_order(arguments: Any) -> list[Any]:
+    """Return what is in a mapping or a list of arguments; nothing where it is neither."""
+    if isinstance(arguments, Mapping):
+        return list(arguments.values())
+    return arguments if _is_list(arguments) else []
+
+
 def _is_of_the_text_alone(arguments: Any) -> bool:
     """Tell whether a document was given without a continuation or a way to generate one, as for perplexity."""
-    given = list(arguments.values()) if isinstance(arguments, Mapping) else []
-    return bool(given) and all(isinstance(one, Mapping) and one.keys() == {"arg_0"} for one in given)
+    given = _in_order(arguments)
+    return bool(given) and all(len(_in_order(one)) == 1 for one in given)
 
 
 def _likeliest(record: Mapping[str, Any], path: Path) -> str | None:
     """Return the continuation with the highest log-likelihood given the prompt; the first of equals."""
     try:
-        arguments = list(record["arguments"].values())
-        prompt = arguments[0]["arg_0"]
+        arguments = [_in_order(one) for one in _in_order(record["arguments"])]
+        prompt = arguments[0][0]
         # further rows with another prompt hold log-likelihoods without the question, for normalising
         asked = [
-            (float(answers[0][0]), str(argument["arg_1"]).strip())
+            (float(answers[0][0]), str(argument[1]).strip())
             for argument, answers in zip(arguments, record["resps"], strict=True)
-            if argument["arg_0"] == prompt
+            if argument[0] == prompt
         ]
     except (AttributeError, LookupError, TypeError, ValueError) as problem:
         raise SourceError(

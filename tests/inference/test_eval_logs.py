@@ -124,6 +124,18 @@ def test_where_lm_eval_compared_options_the_likeliest_is_the_response() -> None:
     assert [(r.item_id, r.text) for r in log.responses] == [("0", "B"), ("1", "D"), ("2", "A")]
 
 
+@pytest.mark.parametrize("task", ["grade_demo", "mcq_demo"])
+def test_arguments_written_as_a_list_are_read_as_those_of_a_mapping(tmp_path: Path, task: str) -> None:
+    stored = lm_eval_log(task)
+    records = [json.loads(line) for line in stored.read_text().split("\n") if line]
+    for record in records:
+        record["arguments"] = [list(arguments.values()) for arguments in record["arguments"].values()]
+    listed = tmp_path / stored.name
+    listed.write_text("\n".join(map(json.dumps, records)) + "\n")
+    fields = LogFields(model="m")
+    assert read_eval_log(listed, fields).responses == read_eval_log(stored, fields).responses
+
+
 def test_a_log_without_its_results_file_needs_a_model(tmp_path: Path) -> None:
     alone = tmp_path / lm_eval_log("grade_demo").name
     alone.write_bytes(lm_eval_log("grade_demo").read_bytes())
@@ -173,8 +185,10 @@ def test_damage_anywhere_in_a_log_is_one_line_that_names_it(tmp_path: Path, name
         ("x.jsonl", '{"doc_id": 1, "resps', "line 1: not JSON"),
         ("x.jsonl", LM_EVAL % ("{}", '"Label: correct"'), "document 7: resps is 'Label: correct'; expected a list of"),
         ("x.jsonl", LM_EVAL % ("{}", '["Label: correct"]'), "expected a list of lists"),
-        ("x.jsonl", LM_EVAL % ('[["p", " A"]]', '[[["-0.5", "False"]]]'), "document 7: responses of an unknown kind"),
+        ("x.jsonl", LM_EVAL % ('["p", " A"]', '[[["-0.5", "False"]]]'), "document 7: responses of an unknown kind"),
+        ("x.jsonl", LM_EVAL % ('"p"', '[[["-0.5", "False"]]]'), "document 7: responses of an unknown kind"),
         ("x.jsonl", LM_EVAL % ('{"gen_args_0": {"arg_0": "text"}}', '[["-1.5"]]'), "log-likelihood of the text itself"),
+        ("x.jsonl", LM_EVAL % ('[["text"]]', '[["-1.5"]]'), "log-likelihood of the text itself"),
         ("x.jsonl", '{"id": 1}\n', "line 1: not a sample of lm-evaluation-harness"),
         ("x.jsonl", "\n", "the file is empty"),
         ("x.txt", "", "not a log; expected .eval or .json"),
