@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from orchestration.dbt import DbtError, dbt_executable
-from orchestration.doctor.findings import Finding
+from orchestration.doctor.findings import Finding, count
 from orchestration.settings import PROJECT_ROOT
 
 DISTRIBUTION = "thetahouse"
@@ -73,7 +73,8 @@ def _pins(constraints: Path, version: Version) -> Finding:
         if (found := version(canonicalize_name(name))) is not None and found.split("+")[0] != pin
     ]
     if other:
-        return Finding("pins", "note", f"{len(other)} packages differ: {_some(other)}", "make setup, in a new .venv")
+        differ = f"{count(len(other), 'package')} differ{'s' if len(other) == 1 else ''}"
+        return Finding("pins", "note", f"{differ}: {_some(other)}", "make setup, in a new .venv")
     return Finding("pins", "ok", f"as tested ({len(pins)} pins)")
 
 

@@ -4,7 +4,7 @@ Everything is opened read-only and briefly; nothing is landed, asked or repaired
 """
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -12,9 +12,9 @@ import polars as pl
 
 from inference.landing import ChunkError, chunk_files, validate_chunk
 from inference.planning import to_ask
-from inference.registry import Registry
+from inference.registry import Registry, Unavailable
 from orchestration import freshness, intake
-from orchestration.doctor.findings import Finding
+from orchestration.doctor.findings import Finding, count
 from orchestration.house import load_catalogue, read_registry
 from orchestration.locks import held_locks
 from orchestration.settings import Settings
@@ -23,6 +23,8 @@ from orchestration.warehouse import WarehouseBusyError, connect
 LOW_GB, VERY_LOW_GB = 5.0, 1.0
 RUN = "thetahouse run"
 WITHOUT_DATA = "set THETAHOUSE_DATA to the folder with outside data, or leave it: the demo needs none"
+KINDS = {"banks": ("bank", "banks"), "recorded": ("recorded file", "recorded files"), "studies": ("study", "studies")}
+"""Kinds of registry entries in words: one, several."""
 
 
 def disk(settings: Settings, free_bytes: int | None = None) -> Finding:
@@ -90,14 +92,24 @@ def registry_and_staleness(settings: Settings) -> Iterator[Finding]:
     except ValueError as problem:  # each names file, entry and remedy
         yield Finding("registry", "wrong", _line(problem), "correct what the message names")
         return
-    yield Finding("registry", "ok", f"{len(registry.models)} models, {len(registry.recorded)} recorded files")
-    for entry in registry.unavailable:
-        yield Finding("registry", "note", f"{entry.kind} {entry.name} is not run: {entry.reason}", WITHOUT_DATA)
+    held = f"{count(len(registry.models), 'model')}, {count(len(registry.recorded), 'recorded file')}"
+    yield Finding("registry", "ok", held)
+    if registry.unavailable:
+        yield Finding("registry", "note", _without_data(registry.unavailable), WITHOUT_DATA)
     try:
         yield from _journal(settings, plan)
     except WarehouseBusyError as busy:
         yield Finding("plan", "note", f"cannot be compared now: {busy}", "ask again when that process has ended")
     yield _staleness(settings, registry)
+
+
+def _without_data(entries: Sequence[Unavailable]) -> str:
+    """Name the entries that cannot be used as they need outside data, by kind."""
+    named: dict[str, list[str]] = {}
+    for entry in entries:
+        named.setdefault(entry.kind, []).append(entry.name)
+    listed = "; ".join(f"{KINDS[kind][len(names) > 1]} {', '.join(names)}" for kind, names in named.items())
+    return f"not used without THETAHOUSE_DATA, the folder with outside data: {listed}"
 
 
 def _journal(settings: Settings, plan: pl.DataFrame) -> Iterator[Finding]:
@@ -112,7 +124,8 @@ def _journal(settings: Settings, plan: pl.DataFrame) -> Iterator[Finding]:
             n_damaged += 1
             yield damage
     if n_waiting:
-        yield Finding("journal", "note", f"{n_waiting:,} chunks wait to be landed", RUN)
+        wait = f"{count(n_waiting, 'chunk')} wait{'s' if n_waiting == 1 else ''} to be landed"
+        yield Finding("journal", "note", wait, RUN)
     elif not n_damaged:
         yield Finding("journal", "ok", f"all {len(landed_chunks):,} chunks have landed")
     n = to_ask(plan, landed).height

@@ -82,8 +82,36 @@ def test_plan_journal_and_published_file_are_compared(settings: Settings, house:
     assert "have changed since refresh 1" in found["stale"].message
     settings.warehouse.unlink()
     found = by_check(list(state.registry_and_staleness(settings)))
-    assert found["journal"].message.endswith("chunks wait to be landed")
+    assert found["journal"].message == "4 chunks wait to be landed"
     assert found["plan"].message == "32 of 32 requests have not landed; what the waiting chunks answer is not asked"
+
+
+def needing_data(registry: Path, *names: str) -> None:
+    """Register recorded files that lie in the folder with outside data."""
+    entry = (registry / "recorded/old.yml").read_text().replace("dataset:", "root: data\n  dataset:")
+    for name in names:
+        (registry / f"recorded/{name}.yml").write_text(entry.replace("old_grades:", f"{name}:"))
+
+
+@pytest.mark.parametrize(
+    ("names", "listed"), [(("far",), "recorded file far"), (("far", "further"), "recorded files far, further")]
+)
+def test_entries_that_need_outside_data_are_one_finding_with_one_remedy(
+    settings: Settings, registry: Path, names: tuple[str, ...], listed: str
+) -> None:
+    needing_data(registry, *names)
+    well, found = (one for one in state.registry_and_staleness(settings) if one.check == "registry")
+    assert well.message == "0 models, 1 recorded file"
+    message = f"not used without THETAHOUSE_DATA, the folder with outside data: {listed}"
+    assert found == Finding("registry", "note", message, state.WITHOUT_DATA)
+
+
+def test_entries_of_several_kinds_are_listed_by_kind(settings: Settings, registry: Path) -> None:
+    needing_data(registry, "far", "further")
+    edit(registry / "banks/tiny.yml", "paradigm:", "root: data\n  paradigm:")
+    (registry / "recorded/old.yml").unlink()
+    (_, found) = (one for one in state.registry_and_staleness(settings) if one.check == "registry")
+    assert found.message.endswith(": bank tiny; recorded files far, further; study grading")
 
 
 def test_a_damaged_chunk_is_named(settings: Settings, house: House) -> None:
@@ -148,7 +176,7 @@ def test_packages_are_compared_with_requirements_and_pins(tmp_path: Path) -> Non
     (broken,) = environment.requirements(["numpy<2", "duckdb==1.5.5", 'ruff; extra == "dev"'], pins, have)
     assert broken.message == "numpy 2.4.6, needed is <2; duckdb is not installed"
     _, differs = environment.requirements(["numpy"], pins, {"numpy": "2.4.5"}.get)
-    assert (differs.level, differs.message) == ("note", "1 packages differ: numpy 2.4.5 (tested with 2.4.6)")
+    assert (differs.level, differs.message) == ("note", "1 package differs: numpy 2.4.5 (tested with 2.4.6)")
 
 
 def test_two_builds_of_vllm_in_one_environment_are_wrong() -> None:
