@@ -10,11 +10,14 @@ LIVE := tests/orchestration/live
 RIGHT_PYTHON := import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] < (3, 14) else "Python 3.11 to 3.13 is needed; name one with make PYTHON=...")
 # what pip does, without the hundred lines in which nothing happens
 PIP_NEWS := sed -u -n -E 's/^ *(Downloading .*[0-9]{2}(\.[0-9]+)? [MG]B\))$$/\1/p; s/^(Installing collected packages).*/\1 .../p'
+# names and what they do in two columns, the first as wide as the longest name
+ALIGNED := {name[NR] = $$1; text[NR] = $$2; if (length($$1) > wide) wide = length($$1)} \
+	END {for (i = 1; i <= NR; i++) printf "  make %-" wide "s  %s\n", name[i], text[i]}
 
 .PHONY: help setup run test test-long test-live lint ui bench
 
 help: ## Show the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '$(ALIGNED)'
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once: a few minutes, most of them for what pip downloads"

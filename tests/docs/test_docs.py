@@ -113,6 +113,15 @@ def test_make_targets_exist() -> None:
     assert "run" in named
 
 
+def test_make_help_aligns_what_the_targets_do() -> None:
+    done = subprocess.run(["make", "help"], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
+    shown = [re.fullmatch(r"(  make ([a-z-]+) {2,})\S.*", line) for line in done.stdout.splitlines()]
+    assert all(shown), done.stdout
+    columns = {(len(line[1]), line[2]) for line in shown if line is not None}
+    assert {"setup", "test-inspect", "run-llm", "docs"} <= {name for _, name in columns}
+    assert len({column for column, _ in columns}) == 1, done.stdout
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_sql_fits_the_tables(page: str, empty_house: duckdb.DuckDBPyConnection) -> None:
     for block in blocks(page):
