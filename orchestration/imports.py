@@ -23,6 +23,7 @@ from inference.sources.predictions import Described, LongColumns, describe_predi
 from inference.sources.tables import SourceError
 from orchestration.house import Catalogue, load_catalogue
 from orchestration.locks import hold
+from orchestration.output_folder import make_home
 from orchestration.settings import Settings
 
 LOG_NAMES = LogFields()
@@ -102,6 +103,7 @@ def import_responses(
     if not file.is_file():
         what = "a folder; name a file in it" if file.is_dir() else "no such file; check the path"
         raise RegistryError(f"{file}: {what}")
+    make_home(settings.home)
     name = name or file.stem
     entry = settings.own_registry / "recorded" / f"{encode_file_name(name)}.yml"
     given = _Table(file, str(file), id_columns, long, is_blank_empty)

@@ -17,6 +17,7 @@ from inference.registry import RegistryError
 from inference.rows import Task
 from orchestration.house import Catalogue, load_catalogue
 from orchestration.locks import hold
+from orchestration.output_folder import make_home
 from orchestration.settings import Settings
 
 Engine = Literal["baseline", "vllm", "openai"]
@@ -126,6 +127,7 @@ def add_model(settings: Settings, model: NewModel) -> Added:
     RegistryError, SourceError, TemplateError, RaterConflictError
         If name or raters are taken, or the entry is not a valid one; nothing has been written then.
     """
+    make_home(settings.home)
     file = settings.own_registry / "models" / f"{encode_file_name(model.name)}.yml"
     with hold(settings.locks, "import", wait_seconds=30):
         before = load_catalogue(settings)

@@ -16,6 +16,7 @@ def ui(
     from orchestration.control_room import ControlRoomError, keep_open
     from orchestration.dbt import DbtError
     from orchestration.local import prepare_dagster_home
+    from orchestration.output_folder import make_home
     from orchestration.settings import load_settings
 
     def say(line: str) -> None:
@@ -23,6 +24,7 @@ def ui(
         sys.stdout.flush()
 
     settings = load_settings()
+    make_home(settings.home)
     prepare_dagster_home(settings)
     for ending in (signal.SIGINT, signal.SIGTERM):  # also where a shell has started this in the background
         signal.signal(ending, signal.default_int_handler)
@@ -40,6 +42,9 @@ def docs() -> None:
     """Build dbt's page about every table and column into one file."""
     from orchestration.cli import show
     from orchestration.dbt_pages import prepared_pages
+    from orchestration.output_folder import make_home
     from orchestration.settings import load_settings
 
-    show.say(f"tables and columns: {prepared_pages(load_settings())}")
+    settings = load_settings()
+    make_home(settings.home)
+    show.say(f"tables and columns: {prepared_pages(settings)}")

@@ -30,6 +30,7 @@ def run(
     from orchestration import freshness
     from orchestration.cli import show, summary
     from orchestration.house import House, check_names, read_registry, requests_to_ask
+    from orchestration.output_folder import make_home
     from orchestration.settings import load_settings
 
     settings, watch = load_settings(), show.Stopwatch()
@@ -38,6 +39,7 @@ def run(
     if not (force or supersede) and freshness.is_current(settings, registry):
         summary.nothing_new(settings, watch.seconds)
         return
+    make_home(settings.home)
     summary.made_anew(settings)
     with show.progress_bars() as progress:
         house = House(settings, progress, supersede, force, frozenset(study or ()), frozenset(rater or ()), on.value)
@@ -59,10 +61,12 @@ def plan(study: Studies = None, rater: Raters = None) -> None:
     """Show what a run would ask, before it is asked."""
     from orchestration.cli import summary
     from orchestration.house import House, check_names, read_registry
+    from orchestration.output_folder import make_home
     from orchestration.settings import load_settings
 
     settings = load_settings()
     check_names(read_registry(settings), studies=study or (), raters=rater or ())
+    make_home(settings.home)  # what the journal holds lands first
     summary.planned(House(settings, studies=frozenset(study or ()), raters=frozenset(rater or ())))
 
 
@@ -71,10 +75,12 @@ def publish() -> None:
     from orchestration.cli import show
     from orchestration.dbt import prepared_manifest
     from orchestration.locks import REFRESH, hold
+    from orchestration.output_folder import make_home
     from orchestration.publish import publish_analyst, publish_public
     from orchestration.settings import load_settings
 
     settings = load_settings()
+    make_home(settings.home)
     with hold(settings.locks, REFRESH):
         public = publish_public(settings.warehouse, settings.public, prepared_manifest(settings))
         analyst = publish_analyst(settings.warehouse, settings.analyst)

@@ -1,12 +1,13 @@
 """Where ``--out`` cannot be a folder, every command that writes files says so in one line and writes nothing."""
 
 import errno
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from orchestration.export import ExportFormat, export
-from orchestration.output_folder import make_output_folder, writing
+from orchestration.output_folder import make_home, make_output_folder, writing
 from orchestration.plots import SUFFIXES, draw, save
 from orchestration.settings import Settings
 
@@ -39,6 +40,42 @@ def test_a_place_where_nothing_can_be_made_is_said(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(NotADirectoryError, match=r"--out .*/new: permission denied; name a folder, new or old"):
         make_output_folder(tmp_path / "new")
+
+
+def test_a_home_is_made_and_stays_empty(tmp_path: Path) -> None:
+    for _ in range(2):
+        make_home(tmp_path / "a/home")
+    assert list((tmp_path / "a/home").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("home", "why"),
+    [
+        ("/proc", "no such file or directory"),  # there, and nobody may write in it
+        ("/proc/x", "no such file or directory"),
+        ("file", "{}/file is a file"),
+        ("file/below", "{}/file is a file"),
+    ],
+)
+def test_a_home_that_cannot_be_written_is_named_with_its_variable(tmp_path: Path, home: str, why: str) -> None:
+    if home.startswith("/proc") and not Path("/proc/self/fd").is_dir():
+        pytest.skip("this system has no /proc")
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError) as caught:
+        make_home(tmp_path / home)
+    assert str(caught.value) == (
+        f"THETAHOUSE_HOME={tmp_path / home}: cannot be written ({why.format(tmp_path)}); "
+        "set THETAHOUSE_HOME to a folder where you may write"
+    )
+
+
+def test_a_home_that_is_read_only_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    with pytest.raises(NotADirectoryError, match=r"cannot be written \(read-only file system\)"):
+        make_home(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["raters.csv", "raters.parquet", "x.png", "x.svg", "x.html"])

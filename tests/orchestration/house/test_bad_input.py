@@ -3,6 +3,8 @@
 The commands run in this process: a person sees the same line and code (:func:`orchestration.cli.main`).
 """
 
+import errno
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,30 @@ def test_a_locked_warehouse_names_its_holder(
         line = refused("run")
     assert f"held by PID {holder.pid}" in line
     assert "run again" in line
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "run",
+        "plan",
+        "publish",
+        "docs",
+        "ui",
+        "import-responses {file} --dataset tiny_labels",
+        "add-model m --engine baseline --revision 1 --family f --task grade",
+    ],
+)
+def test_a_home_that_cannot_be_written_is_named_by_every_command_that_writes(
+    refused: Refused, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    def refuse(**_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    line = refused(*typed.format(file=predictions(tmp_path, ITEMS)).split())
+    assert f"THETAHOUSE_HOME={settings.home}: cannot be written (permission denied); set THETAHOUSE_HOME to" in line
+    assert list(settings.home.iterdir()) == []
 
 
 def test_a_query_before_the_first_run_says_what_to_do(refused: Refused) -> None:
