@@ -62,6 +62,20 @@ def check_port(port: int, option: str) -> None:
             ) from None
 
 
+def check_ports(port: int, docs_port: int) -> None:
+    """Check that both pages have a port of their own, on which nobody listens.
+
+    Raises
+    ------
+    PortTakenError
+        As of :func:`check_port`, or if both are the same.
+    """
+    check_port(port, "--port")
+    check_port(docs_port, "--docs-port")
+    if port == docs_port:
+        raise PortTakenError(f"--port and --docs-port are both {port}: two pages need two ports; name another one")
+
+
 def _listener(port: int) -> str:
     with contextlib.suppress(psutil.Error):
         for connection in psutil.net_connections("tcp"):
@@ -149,8 +163,6 @@ def keep_open(settings: Settings, port: int, docs_port: int, say: Callable[[str]
 
     Raises
     ------
-    PortTakenError
-        If another program listens on one of the ports, or both are the same.
     LockHeldError
         If the control room of this installation is open already.
     ControlRoomError
@@ -158,12 +170,9 @@ def keep_open(settings: Settings, port: int, docs_port: int, say: Callable[[str]
     DbtError
         If dbt cannot make its page.
     """
-    check_port(port, "--port")
-    check_port(docs_port, "--docs-port")
-    if port == docs_port:
-        raise PortTakenError(f"--port and --docs-port are both {port}: two pages need two ports; name another one")
     log = settings.home / "logs" / "dagster.log"
     with hold(settings.locks, "control room"), ThreadPoolExecutor(1) as beside:
+        say("starting Dagster and dbt's page: half a minute")
         page = beside.submit(prepared_pages, settings)
         while True:
             dagster = start_dagster(port, log)

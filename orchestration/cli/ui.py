@@ -13,7 +13,7 @@ def ui(
 ) -> None:
     """Open the control room: every asset, run, check and schedule, and dbt's page, on this machine only."""
     from orchestration.cli import show
-    from orchestration.control_room import ControlRoomError, keep_open
+    from orchestration.control_room import ControlRoomError, check_ports, keep_open
     from orchestration.dbt import DbtError
     from orchestration.local import prepare_dagster_home
     from orchestration.output_folder import make_home
@@ -24,11 +24,11 @@ def ui(
         sys.stdout.flush()
 
     settings = load_settings()
+    check_ports(port, docs_port)
     make_home(settings.home)
     prepare_dagster_home(settings)
     for ending in (signal.SIGINT, signal.SIGTERM):  # also where a shell has started this in the background
         signal.signal(ending, signal.default_int_handler)
-    say("starting Dagster and dbt's page: half a minute")
     try:
         keep_open(settings, port, docs_port, say)
     except KeyboardInterrupt:

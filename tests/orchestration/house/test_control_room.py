@@ -9,14 +9,16 @@ from inference.registry import RegistryError
 from orchestration.assets import raw
 from orchestration.assets.pictures import drawn, picture_assets, picture_key
 from orchestration.assets.table_metadata import markdown_table
-from orchestration.control_room import PortTakenError, check_port, keep_open
+from orchestration.cli import show
+from orchestration.control_room import PortTakenError, check_port, check_ports, keep_open
 from orchestration.house import Asked, Completeness, House
 from orchestration.local import prepare_dagster_home
-from orchestration.locks import LockHeldError
+from orchestration.locks import LockHeldError, hold
 from orchestration.plots import PLOTS
 from orchestration.requests import ask_configuration, pictures_run
 from orchestration.settings import Settings
 from orchestration.warehouse import WarehouseBusyError
+from tests.orchestration.house.tiny import Refused
 
 
 def run_asking(house: House, answers: list[Asked | Exception], monkeypatch: pytest.MonkeyPatch) -> tuple[bool, int]:
@@ -104,9 +106,31 @@ def test_a_port_that_cannot_be_is_refused(port: int) -> None:
         check_port(port, "--docs-port")
 
 
-def test_two_pages_do_not_share_a_port(settings: Settings) -> None:
+def test_two_pages_do_not_share_a_port() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         free = probe.getsockname()[1]
     with pytest.raises(PortTakenError, match=f"--port and --docs-port are both {free}"):
-        keep_open(settings, free, free, print)
+        check_ports(free, free)
+
+
+def test_a_port_that_is_taken_is_said_before_anything_starts(
+    refused: Refused, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(show, "say", said.append)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        line = refused("ui", "--port", str(port), "--docs-port", str(port % 60_000 + 1_024))
+    assert line.startswith(f"error: port {port} is taken by PID ")
+    assert said == []
+    assert not settings.home.exists()
+
+
+def test_a_control_room_that_is_open_already_is_said_before_anything_starts(settings: Settings) -> None:
+    said: list[str] = []
+    with hold(settings.locks, "control room"), pytest.raises(LockHeldError, match="control room: locked by PID"):
+        keep_open(settings, 3000, 3001, said.append)
+    assert said == []
