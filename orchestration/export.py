@@ -4,6 +4,7 @@ Reads nothing but the analysts' file. Texts of items and responses are not expor
 scores and covariates are. Does not print.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -84,7 +85,7 @@ def export(
     Raises
     ------
     UnknownNameError
-        If format or data set does not exist.
+        If format or data set does not exist, or two data sets would be one IRW file: its name is in small letters.
     NotPublishedError
         If nothing has been published yet, or no data set has a response matrix.
     NotADirectoryError
@@ -93,9 +94,10 @@ def export(
     if format not in get_args(ExportFormat):
         raise UnknownNameError(f"unknown format {format!r}; expected one of {', '.join(get_args(ExportFormat))}")
     datasets = _datasets(settings, dataset)
+    files = _irw_files(datasets) if format == "irw" else {}
     make_output_folder(folder)
     if format == "irw":
-        frames = {f"{name.lower()}.csv": irw_frame(query_published(settings, IRW, [name])) for name in datasets}
+        frames = {file: irw_frame(query_published(settings, IRW, [name])) for file, name in files.items()}
     else:
         queries = {"response_matrix": MATRIX, "items": ITEMS, "raters": RATERS}
         frames = {
@@ -120,6 +122,20 @@ def _datasets(settings: Settings, dataset: str | None) -> tuple[str, ...]:
     if not known:
         raise NotPublishedError(f"{settings.analyst}: no data set has a response yet; run: thetahouse run")
     return tuple(known) if dataset is None else (dataset,)
+
+
+def _irw_files(datasets: Sequence[str]) -> dict[str, str]:
+    """Return the data set of each file; names in small letters are the same on every file system."""
+    files: dict[str, str] = {}
+    for name in datasets:
+        file = f"{name.lower()}.csv"
+        if file in files:
+            raise UnknownNameError(
+                f"data sets {files[file]!r} and {name!r} differ only in large and small letters and would both be "
+                f"{file}; export each into a folder of its own (--dataset, --out)"
+            )
+        files[file] = name
+    return files
 
 
 def _write(frame: pl.DataFrame, path: Path) -> ExportedFile:

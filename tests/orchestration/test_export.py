@@ -1,8 +1,10 @@
 """Export: ids stay text, nothing is lost or made up, and the IRW file conforms to its standard."""
 
 import csv
+import shutil
 from pathlib import Path
 
+import duckdb
 import irw_validate
 import polars as pl
 import pytest
@@ -55,6 +57,27 @@ def test_irw_files_conform_to_the_standard(published: Settings, tmp_path: Path) 
         assert not report.errors
         # a note, not a breach: missing responses stay in the file as blanks
         assert [finding.check for finding in report.findings if finding.clause] == ["resp_na"]
+
+
+def test_data_sets_that_would_be_one_irw_file_are_refused_and_nothing_is_written(
+    published: Settings, tmp_path: Path
+) -> None:
+    house = Settings(home=tmp_path / "home", data=None)
+    house.published.mkdir(parents=True)
+    shutil.copyfile(published.analyst, house.analyst)
+    with duckdb.connect(str(house.analyst)) as connection:
+        for table in ("core.items", "core.response_matrix"):
+            connection.execute(
+                f"insert into {table} select * replace ('Labels' as dataset) from {table} where dataset = 'labels'"
+            )
+    out = tmp_path / "out"
+    with pytest.raises(UnknownNameError, match=r"'Labels' and 'labels' differ .* both be labels\.csv; .*--dataset"):
+        export(house, out, format="irw")
+    assert not out.exists()
+    for name in ("Labels", "labels"):
+        (file,) = export(house, out / name[0], format="irw", dataset=name)
+        assert (file.path.name, file.n_rows) == ("labels.csv", 360)
+    assert len(export(house, out, format="csv")) == 3
 
 
 def test_the_irw_file_is_judged_by_what_it_holds(published: Settings, tmp_path: Path) -> None:
