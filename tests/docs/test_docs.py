@@ -157,6 +157,14 @@ def test_the_site_builds_with_every_link_whole(home: Settings, tmp_path: Path) -
     assert not re.findall(r"<(?:script|link)[^>]+(?:src|href)=\"(https?://[^\"]+)\"", pages), "fetched from elsewhere"
 
 
+def test_the_first_page_leaves_no_file_that_git_would_show() -> None:
+    typed_lines = "\n".join(block.text for block in blocks("first-ten-minutes.md") if block.language == "bash")
+    written = re.findall(r"(?:--out|>) *(\S+)", typed_lines)
+    assert len(written) == 4
+    assert {path.split("/")[0] for path in written} == {"var"}
+    assert "var/" in (PROJECT_ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
 def test_a_page_works_from_top_to_bottom(page: str, place: Place, demo: Demo) -> None:
