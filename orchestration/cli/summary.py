@@ -80,7 +80,7 @@ def planned(house: House) -> None:
         return
     counts = requests.group_by("rater_id", "dataset").agg(pl.len().alias("to_ask")).sort("rater_id", "dataset")
     show.table(counts)
-    show.say(f"\n{requests.height:,} of {catalogue.plan.height:,} requests are to be asked")
+    show.say(f"\n{requests.height:,} of {catalogue.plan.height:,} requests still to be asked")
 
 
 def _facts(settings: Settings) -> Mapping[str, str]:

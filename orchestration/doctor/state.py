@@ -130,7 +130,7 @@ def _journal(settings: Settings, plan: pl.DataFrame) -> Iterator[Finding]:
         yield Finding("journal", "ok", f"all {len(landed_chunks):,} chunks have landed")
     n = to_ask(plan, landed).height
     if n:
-        what = "have not landed; what the waiting chunks answer is not asked" if n_waiting else "are to be asked"
+        what = "have not landed; what the waiting chunks answer is not asked" if n_waiting else "still to be asked"
         yield Finding("plan", "note", f"{n:,} of {plan.height:,} requests {what}", f"thetahouse plan, then {RUN}")
     else:
         yield Finding("plan", "ok", f"all {plan.height:,} requests have landed")

@@ -50,7 +50,7 @@ def test_a_new_installation_is_well_and_told_to_run(settings: Settings, doctor: 
     assert found["published"] == {
         "check": "published", "level": "note", "message": "nothing yet", "remedy": "thetahouse run",
     }  # fmt: skip
-    assert found["plan"]["message"] == "32 of 32 requests are to be asked"
+    assert found["plan"]["message"] == "32 of 32 requests still to be asked"
     assert not settings.warehouse.exists()  # it looks, and makes nothing
     assert "remedy: thetahouse run" in doctor().output
 
@@ -77,7 +77,7 @@ def test_plan_journal_and_published_file_are_compared(settings: Settings, house:
     ), found
     edit(registry / "recorded/grades.csv", '"007",right', '"007",wrong')
     found = by_check(list(state.registry_and_staleness(settings)))
-    assert found["plan"].message == "1 of 32 requests are to be asked"
+    assert found["plan"].message == "1 of 32 requests still to be asked"
     assert found["stale"].level == "note"
     assert "have changed since refresh 1" in found["stale"].message
     settings.warehouse.unlink()
