@@ -12,6 +12,7 @@ from analytics.fit_report import FacetRow, FitReport, FitSummary, ItemRow, Perso
 from analytics.irt.design import FindingKind, examine, some
 from analytics.irt.facets_result import FacetsFit
 from analytics.irt.fit_result import IrtFit
+from analytics.irt.reporting import person_reasons
 from analytics.irt.responses import FloatArray, Responses
 from analytics.irt.testlet_marginal import TestletMarginalFit
 from analytics.irt.testlet_result import TestletFit
@@ -210,10 +211,11 @@ def report_facets(fit: FacetsFit, missing: MissingPolicy, data: Responses | None
         for row in levels
         if row.facet == first.name
     )
+    reasons = person_reasons(len(fit.person_ids), np.flatnonzero(fit.person_n == 0), has_spread=fit.sd_theta > 0)
     persons = tuple(
-        PersonRow(label, int(n), float(score), float(t), float(se), "" if np.isfinite(t) else "no rating")
-        for label, n, score, t, se in zip(
-            fit.person_ids, fit.person_n, fit.person_score, fit.theta, fit.theta_se, strict=True
+        PersonRow(label, int(n), float(score), float(t), float(se), why)
+        for label, n, score, t, se, why in zip(
+            fit.person_ids, fit.person_n, fit.person_score, fit.theta, fit.theta_se, reasons, strict=True
         )
     )
     return FitReport(summary, items, persons, levels, tuple(tuple(row.tolist()) for row in fit.steps))
@@ -248,7 +250,10 @@ def _persons(
 
 def _persons_of_testlets(data: Responses, fit: TestletFit | TestletMarginalFit) -> tuple[PersonRow, ...]:
     """Return the rows of the persons, their abilities on both scales."""
-    reasons = tuple("" if np.isfinite(value) else "no response" for value in fit.theta)
-    rows = _persons(data, fit.theta, fit.theta_se, reasons)
-    marginal = zip(rows, fit.theta_marginal.tolist(), fit.theta_marginal_se.tolist(), strict=True)
+    unanswered = np.flatnonzero(np.isnan(fit.theta))
+    has_spread = fit.sd_theta > 0
+    reasons = person_reasons(data.n_persons, unanswered, has_spread=has_spread)
+    se, marginal_se = (x if has_spread else np.full_like(x, NAN) for x in (fit.theta_se, fit.theta_marginal_se))
+    rows = _persons(data, fit.theta, se, reasons)
+    marginal = zip(rows, fit.theta_marginal.tolist(), marginal_se.tolist(), strict=True)
     return tuple(replace(row, theta_marginal=theta, theta_marginal_se=se) for row, theta, se in marginal)

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from analytics.irt.responses import FloatArray
-from inference.sources.tables import SourceError, read_text_table
+from inference.sources.tables import SourceError, read_text_table, some
 
 BLANKS = ("", "NA")
 """Cells that are missing; NA is what R writes."""
@@ -52,7 +52,7 @@ class ResponseFile:
         column = self.frame[name]
         if column.dtype.is_numeric() or column.dtype == pl.Boolean:
             return column.cast(pl.Float64).fill_nan(None)
-        text = column.cast(pl.String).str.strip_chars()
+        text = column.cast(pl.String).fill_null("").str.strip_chars()
         number = text.cast(pl.Float64, strict=False).fill_null(float("nan"))
         return pl.select(pl.when(text.is_in(BLANKS)).then(None).otherwise(number)).to_series()
 
@@ -87,6 +87,7 @@ def open_file(path: Path) -> ResponseFile:
     SourceError
         If there is no such file, it cannot be read or it has no row.
     """
+    refuse(path.is_dir(), f"{path}: a folder; name a file in it")
     if path.suffix != ".parquet":
         table = read_text_table(path, first_column="id")
         refuse(not table.rows, f"{path}: there is no row below the header; add the responses")
@@ -98,6 +99,10 @@ def open_file(path: Path) -> ResponseFile:
     except pl.exceptions.PolarsError as fault:
         raise SourceError(f"{path}: not a Parquet file ({fault}); write it again, or use CSV") from fault
     refuse(frame.is_empty(), f"{path}: there is no row; add the responses")
+    nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
+    refuse(
+        bool(nested), f"{path}: column(s) {some(nested)} hold lists or structs; take them out, or give a cell one value"
+    )
     return ResponseFile(path, frame, range(1, frame.height + 1), "row")
 
 

@@ -2,21 +2,22 @@
 
 Holds the front. There is no design matrix: a rating knows the level of each
 facet by its code, and memory grows with the ratings. The records are in
-``facets_result``, the likelihood in ``facets_likelihood``.
+``facets_result``, the likelihood in ``facets_likelihood``, what the data
+cannot tell in ``facets_findings``.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.sparse.csgraph import connected_components
 
-from analytics.irt.design import Finding
+from analytics.irt.facets_findings import facets_findings, has_enough_patterns
 from analytics.irt.facets_likelihood import FacetsSolution, Layout, maximise_facets
 from analytics.irt.facets_result import FacetEstimates, FacetsFit, FacetsSeMethod, Ratings
+from analytics.irt.marginal import STEEPEST
 from analytics.irt.reading import first_seen
+from analytics.irt.reporting import SMALLEST_SD
 from analytics.irt.responses import IntArray
 from analytics.literals import check_option
 
@@ -129,25 +130,32 @@ def _facets_result(
 ) -> FacetsFit:
     """Put labels, reasons and findings to the numbers."""
     texts = {-1: "only lowest grades: infinitely severe", 1: "only highest grades: infinitely lenient", 0: "no rating"}
+    has_spread, has_maximum = found.sd_theta > SMALLEST_SD, found.sd_theta <= STEEPEST
+    has_errors = has_maximum and has_enough_patterns(layout)
     facets = []
     for f, name in enumerate(ratings.facets):
         n = np.bincount(ratings.codes[f], minlength=len(ratings.level_ids[f])).astype(np.int64)
         has = layout.n_used[f] > 0
-        estimate, se = np.where(has, found.levels[f], np.nan), np.where(has, found.levels_se[f], np.nan)
+        estimate, se = np.where(has, found.levels[f], np.nan), np.where(has & has_errors, found.levels_se[f], np.nan)
         reason = tuple("" if ok else texts[int(sign)] for ok, sign in zip(has, extreme[f], strict=True))
         facets.append(FacetEstimates(name, ratings.level_ids[f], estimate, se, n, reason))
-    is_converged = found.gradient_norm <= max(10 * tolerance, 1e-4)
+    is_converged = has_maximum and found.gradient_norm <= max(10 * tolerance, 1e-4)
+    message = (
+        f"gradient {found.gradient_norm:.2g} standard errors from 0"
+        if has_maximum
+        else "the standard deviation of ability has no finite maximum"
+    )
     return FacetsFit(
         facets=tuple(facets),
         scores=tuple(scores.tolist()),
         steps=found.steps,
-        sd_theta=found.sd_theta,
-        sd_theta_se=found.sd_theta_se,
+        sd_theta=found.sd_theta if has_spread else 0.0,
+        sd_theta_se=found.sd_theta_se if has_spread and has_errors else np.nan,
         person_ids=ratings.person_ids,
         person_n=np.bincount(ratings.persons, minlength=len(ratings.person_ids)).astype(np.int64),
         person_score=np.bincount(ratings.persons, ratings.values, len(ratings.person_ids)).astype(np.float64),
-        theta=found.theta,
-        theta_se=found.theta_se,
+        theta=found.theta if has_spread else 0.0 * found.theta,
+        theta_se=found.theta_se if has_spread else np.full_like(found.theta_se, np.nan),
         log_likelihood=found.log_likelihood,
         n_parameters=layout.n_free,
         n_ratings=len(ratings.values),
@@ -156,48 +164,8 @@ def _facets_result(
         ),
         se_method=se_method,
         is_converged=is_converged,
-        message="converged" if is_converged else f"gradient {found.gradient_norm:.2g} standard errors from 0",
+        message="converged" if is_converged else message,
         n_iterations=found.n_iterations,
         gradient_norm=found.gradient_norm,
-        findings=_facets_findings(ratings, scores, tuple(facets), found, se_method),
+        findings=facets_findings(ratings, scores, tuple(facets), layout, found, se_method),
     )
-
-
-def _facets_findings(
-    ratings: Ratings,
-    scores: IntArray,
-    facets: tuple[FacetEstimates, ...],
-    found: FacetsSolution,
-    se_method: FacetsSeMethod,
-) -> tuple[Finding, ...]:
-    """Return what the ratings or the fit cannot tell."""
-    findings = []
-    gaps = tuple(str(k) for k in range(int(scores[0]), int(scores[-1])) if k not in scores)
-    if gaps:
-        said = f"grade(s) {', '.join(gaps)} never given: those in use are renumbered"
-        findings.append(Finding("unused_categories", gaps, said))
-    for facet in facets:
-        names = tuple(label for label, why in zip(facet.level_ids, facet.reason, strict=True) if why)
-        if names:
-            said = f"{len(names)} level(s) of {facet.name} without a finite estimate ({', '.join(names[:5])})"
-            findings.append(Finding("constant_items", names, said))
-    n_blocks = _rating_blocks(ratings)
-    if n_blocks > 1:
-        said = (
-            f"the ratings fall into {n_blocks} blocks that share no person, rater or item: only the assumption of one "
-        )
-        findings.append(Finding("disconnected", (), said + "ability distribution makes them comparable"))
-    if se_method != "none" and not found.has_errors:
-        said = "the information matrix is not positive definite: facets are confounded, no standard errors"
-        findings.append(Finding("information", (), said))
-    return tuple(findings)
-
-
-def _rating_blocks(ratings: Ratings) -> int:
-    """Return the number of connected blocks of persons and levels that occur in a rating."""
-    starts = np.cumsum([len(ratings.person_ids), *map(len, ratings.level_ids)])
-    nodes = [ratings.persons, *(codes + starts[f] for f, codes in enumerate(ratings.codes))]
-    ends = np.concatenate(nodes[1:])
-    edges = (np.ones(len(ends), dtype=np.int8), (np.tile(nodes[0], len(nodes) - 1), ends))
-    _, block = connected_components(sp.csr_array(edges, shape=(starts[-1], starts[-1])), directed=False)
-    return len(np.unique(block[np.concatenate(nodes)]))

@@ -25,7 +25,7 @@ class Mode:
     point
         The last point.
     gradient_norm
-        Largest absolute derivative of the penalised objective there, per unit of rater weight for theta and u.
+        Largest absolute derivative of the penalised objective there, per unit of weight as in `Sweep.gradient_norm`.
     n_iterations
         Sweeps done.
     is_converged

@@ -35,6 +35,8 @@ class Sweep:
         self._cells, self._scales, self._passes = cells, scales, passes
         self._theta, self._b, self._mean_b = start.theta.copy(), start.b.copy(), start.mean_b
         self._shift = self._stay = Shift(0.0, np.zeros(cells.n_testlets))
+        # sums over raters grow with their weights, and with them what rounding leaves of a derivative by b
+        self._unit = max(1.0, float(cells.weight.mean()))
         self._seen_item = (cells.n_item > 0).astype(np.float64)
         self._seen_rater = np.ones(self._theta.size)
         n_u = cells.weight.sum()
@@ -52,14 +54,18 @@ class Sweep:
         return Point(self._theta, self._passes.u, self._b, self._mean_b)
 
     def gradient_norm(self) -> float:
-        """Pass towards the raters and return the largest absolute derivative of the penalised objective."""
+        """Pass towards the raters and return the largest absolute derivative of the penalised objective.
+
+        Derivatives by theta and u are per unit of their rater's weight, those by b per unit of the raters' mean weight
+        where it is above 1.
+        """
         self._sums: RaterSums = self._passes.towards_raters(self._theta, self._b, self._shift)
         self._shift = self._stay
         self._g_theta = self._scales.theta_precision * self._theta - self._sums.residual
         deviation = self._scales.b_precision * (self._b - self._mean_b)
         g_b = deviation + self._cells.right_item - self._sums.expected_item
-        largest = (float(np.max(np.abs(part))) for part in (self._g_theta, g_b))
-        return max(self._sums.largest, abs(float(deviation.sum())), *largest)
+        of_items = max(float(np.max(np.abs(g_b))), abs(float(deviation.sum()))) / self._unit
+        return max(self._sums.largest, float(np.max(np.abs(self._g_theta))), of_items)
 
     def step(self) -> None:
         """Newton step of every rater, pass towards the items, Newton step of all items and their mean, shift."""

@@ -151,6 +151,31 @@ def test_long_and_parquet_give_the_numbers_of_the_wide_file(tmp_path: Path) -> N
     assert fitted(tmp_path / "long.csv", "--model", "testlet") == by_file
 
 
+def test_a_null_in_a_text_column_of_parquet_is_missing(tmp_path: Path) -> None:
+    wide = wide_file(tmp_path)
+    texts = pl.read_csv(wide, infer_schema=False)  # an empty cell is a null
+    texts.write_parquet(tmp_path / "texts.parquet")
+    assert fitted(tmp_path / "texts.parquet", "--model", "rasch") == fitted(wide, "--model", "rasch")
+
+
+def test_a_folder_and_a_column_of_lists_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "a folder; name a file in it" in fault(capsys, monkeypatch, tmp_path, "--model", "rasch")
+    pl.DataFrame({"id": ["a", "b"], "q": [[1], [0]]}).write_parquet(tmp_path / "lists.parquet")
+    said = fault(capsys, monkeypatch, tmp_path / "lists.parquet", "--model", "rasch")
+    assert "column(s) 'q' hold lists or structs" in said
+
+
+def test_abilities_without_variance_have_no_standard_error(tmp_path: Path) -> None:
+    rows = [f"p{i},{','.join(row)}" for i, row in enumerate(("1010", "0101", "1100", "0011") * 5)]
+    file = write(tmp_path / "even.csv", "person,q0,q1,q2,q3", *rows)
+    found = fitted(file, "--model", "testlet", "--testlets", stimuli_file(tmp_path))
+    assert found["fit"]["sd_theta"] == 0
+    assert {row["theta_se"] for row in found["persons"]} == {None}
+    assert all("variance of ability is 0" in row["reason"] for row in found["persons"])
+
+
 def test_raters_of_a_long_file_are_a_facet(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     lines = [

@@ -189,6 +189,42 @@ def test_extremes_gaps_and_blocks_are_named() -> None:
     assert fit.scores == (0, 1, 3)
 
 
+def said_of(persons, facets, values):
+    fit = fit_facets(ratings_from_labels(persons.tolist(), {k: v.tolist() for k, v in facets.items()}, values))
+    return fit, {finding.kind: finding.message for finding in fit.findings}
+
+
+def test_raters_who_share_no_person_are_named_whatever_items_they_share(rng: np.random.Generator) -> None:
+    person = np.repeat(np.arange(60), 5)
+    item, theta = np.tile(np.arange(5), 60), rng.normal(size=60)
+    values = (rng.random(300) < 1 / (1 + np.exp(item / 2 - 1 - theta[person]))).astype(float)
+    _, said = said_of(person, {"item": item, "rater": person % 2}, values)
+    assert said["disconnected"].startswith("the levels of rater fall into 2 blocks that share no person")
+    _, said = said_of(person, {"item": item, "rater": (person + item) % 2}, values)
+    assert "disconnected" not in said
+
+
+def test_an_ability_without_limit_or_without_variance_is_no_plain_result() -> None:
+    person = np.repeat(np.arange(40), 4)
+    sorts = {"item": np.tile([0, 0, 1, 1], 40), "rater": np.tile([0, 1], 80)}
+    fit, said = said_of(person, sorts, (person % 2).astype(float))
+    assert not fit.is_converged
+    assert "no finite maximum" in fit.message
+    assert "no finite maximum" in said["boundary"]
+    assert np.isnan(fit.facets[0].se).all()
+
+    pair, item = np.repeat(np.arange(20), 2), np.tile([0, 1], 20)
+    fit, said = said_of(pair, {"item": item}, ((pair + item) % 2).astype(float))
+    assert (fit.sd_theta, set(fit.theta.tolist())) == (0.0, {0.0})
+    assert np.isnan(fit.theta_se).all()
+    assert "boundary, 0" in said["boundary"]
+
+    one = np.arange(30)
+    fit, said = said_of(one, {"item": 0 * one}, (one % 3).astype(float))
+    assert "not identified" in said["information"]
+    assert np.isnan(fit.facets[0].se).all()
+
+
 def test_bad_ratings_are_refused() -> None:
     with pytest.raises(ValueError, match="half points"):
         ratings_from_labels([1], {"rater": ["a"]}, [0.5])

@@ -70,6 +70,24 @@ def test_results_do_not_depend_on_memory_order_run_or_thread_count(rng, monkeypa
         assert again.marginal_log_likelihood == first.marginal_log_likelihood
 
 
+def test_weights_of_any_size_change_no_mode_but_by_the_prior_of_items(rng) -> None:
+    responses, of_item = drawn(rng, n=60, j=6, t=3, missing=0.0)
+    thousand, million = (
+        testlet.fit_testlet(responses, of_item, weight=np.full(60, weight)) for weight in (1e3, 1e6)
+    )
+    assert thousand.is_converged
+    assert million.is_converged
+    assert million.n_iterations < 2 * thousand.n_iterations
+    np.testing.assert_allclose(million.b, thousand.b, atol=1e-2)
+
+
+def test_without_testlet_effects_it_does_not_matter_how_items_are_grouped(rng) -> None:
+    responses, _ = drawn(rng, sd_u=0.0)
+    together, apart = (testlet.fit_testlet(responses, of_item) for of_item in (np.zeros(J, dtype=int), np.arange(J)))
+    for name in ("theta", "theta_se", "b", "b_se", "marginal_log_likelihood"):
+        np.testing.assert_allclose(getattr(together, name), getattr(apart, name), atol=1e-6)
+
+
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("options", [GIVEN, Options()])
 @pytest.mark.parametrize("weight", [None, np.arange(1.0, N + 1)])
