@@ -101,14 +101,19 @@ def make_batches(cells: Cells, scales: Scales, point: Point) -> list[Batch]:
 
 
 def information(cells: Cells, scales: Scales, point: Point) -> Information:
-    """Eliminate the Hessian at `point`, which must be the mode for the gradient to hold; weights must be 1."""
-    n_raters = cells.weight.size
+    """Eliminate the Hessian at `point`, which must be the mode for the gradient to hold.
+
+    A weight k is k raters with a theta and u each. What b sees of them is the mean of their thetas, which stands in the
+    dense system; about it each theta has the variance of its own precision, which no b touches.
+    """
+    weight, n_raters = cells.weight, cells.weight.size
     batches = make_batches(cells, scales, point)
-    solved, dense, log_determinant = eliminate(batches, scales, point, n_raters)
+    solved, dense, log_determinant = eliminate(batches, scales, point, weight)
     cov_z = np.asarray(np.linalg.inv(dense), dtype=np.float64)
-    log_determinant += float(np.linalg.slogdet(dense)[1])
-    log_determinant += 2.0 * n_raters * np.log(scales.theta) + 2.0 * point.b.size * np.log(scales.b)
-    var_theta = np.diag(cov_z)[:n_raters].copy()
+    precision = scales.theta_precision + sum(np.sum(batch.w.sum(axis=1) * batch.kept, axis=0) for batch in batches)
+    log_determinant += float(np.linalg.slogdet(dense)[1] + (weight - 1.0) @ np.log(precision) - np.sum(np.log(weight)))
+    log_determinant += 2.0 * float(weight.sum()) * np.log(scales.theta) + 2.0 * point.b.size * np.log(scales.b)
+    var_theta = np.diag(cov_z)[:n_raters] + (1.0 - 1.0 / weight) / precision
     var_u, skew_s = np.zeros(point.u.shape), np.zeros(point.u.shape)
     var_b, var_deviation, skew_b = np.zeros(point.b.size), np.zeros(point.b.size), np.zeros(point.b.size)
     for batch, block in zip(batches, solved, strict=True):
@@ -127,15 +132,15 @@ def information(cells: Cells, scales: Scales, point: Point) -> Information:
         var_u[batch.testlets] = batch.spread + lost**2 * var_theta - 2.0 * lost * with_theta + quadratic
         var_b[batch.items] = own_var_b
         var_deviation[batch.items] = own_var_b + cov_z[-1, -1] - 2.0 * cross[:, :, -1]
-        skew_s[batch.testlets], skew_b[batch.items] = skew.sum(axis=1), -skew.sum(axis=2)
-    adjoint = solve_system(batches, solved, cov_z, skew_s, skew_b)
+        skew_s[batch.testlets], skew_b[batch.items] = skew.sum(axis=1), -(skew @ weight)
+    adjoint = solve_system(batches, solved, cov_z, skew_s, skew_b, weight)
     return Information(
         var_theta=var_theta,
         var_u=var_u,
         var_b=var_b,
         var_mean_b=float(cov_z[-1, -1]),
         half_log_determinant=0.5 * float(log_determinant),
-        gradient=marginal_gradient(cells.weight, scales, point, (var_theta, var_deviation, var_u), adjoint),
+        gradient=marginal_gradient(weight, scales, point, (var_theta, var_deviation, var_u), adjoint),
     )
 
 
@@ -174,24 +179,24 @@ def marginal_gradient(
 
 
 def eliminate(
-    batches: list[Batch], scales: Scales, point: Point, n_raters: int
+    batches: list[Batch], scales: Scales, point: Point, weight: FloatArray
 ) -> tuple[list[_Solved], FloatArray, float]:
     """Item blocks of each batch, the dense precision of (theta, mean), and the log determinant so far."""
+    n_raters = weight.size
     dense = np.zeros((n_raters + 1, n_raters + 1))
-    diagonal = np.full(n_raters + 1, scales.theta_precision)
-    diagonal[-1] = point.b.size * scales.b_precision
+    diagonal = np.append(weight * scales.theta_precision, point.b.size * scales.b_precision)
     solved, log_determinant = [], 0.0
     for batch in batches:
         n_testlets, size, _ = batch.w.shape
-        block = -(batch.w * batch.spread[:, None, :]) @ batch.w.transpose(0, 2, 1)
-        block[:, np.arange(size), np.arange(size)] += batch.w.sum(axis=2) + scales.b_precision
+        block = -(batch.w * (weight * batch.spread)[:, None, :]) @ batch.w.transpose(0, 2, 1)
+        block[:, np.arange(size), np.arange(size)] += batch.w @ weight + scales.b_precision
         inverse, log_of_block = invert_all(block) if scales.u > 0 else _invert_diagonals(block)
         to_mean = np.full((n_testlets, size, 1), scales.b_precision)
-        pull = np.concatenate([batch.w * batch.kept[:, None, :], to_mean], axis=2)
+        pull = np.concatenate([batch.w * (weight * batch.kept)[:, None, :], to_mean], axis=2)
         to_z = inverse @ pull
         dense -= pull.reshape(-1, n_raters + 1).T @ to_z.reshape(-1, n_raters + 1)
-        diagonal[:-1] += np.sum(batch.w.sum(axis=1) * batch.kept, axis=0)
-        log_determinant += log_of_block - float(np.sum(np.log(batch.kept)))
+        diagonal[:-1] += weight * np.sum(batch.w.sum(axis=1) * batch.kept, axis=0)
+        log_determinant += log_of_block - float(np.sum(np.log(batch.kept) @ weight))
         solved.append(_Solved(inverse, to_z))
     dense[np.diag_indices_from(dense)] += diagonal
     return solved, dense, log_determinant
@@ -206,14 +211,19 @@ def _invert_diagonals(blocks: FloatArray) -> tuple[FloatArray, float]:
 
 
 def solve_system(
-    batches: list[Batch], solved: list[_Solved], cov_z: FloatArray, for_s: FloatArray, for_b: FloatArray
+    batches: list[Batch],
+    solved: list[_Solved],
+    cov_z: FloatArray,
+    for_s: FloatArray,
+    for_b: FloatArray,
+    weight: FloatArray,
 ) -> Point:
-    """Solve Hessian x = right-hand side, where theta and u enter through s."""
+    """Solve Hessian x = right-hand side, where theta and u enter through s; `for_s` is per unit of a rater's weight."""
     right, right_b = np.zeros(cov_z.shape[0]), for_b.copy()
     for batch, block in zip(batches, solved, strict=True):
         for_own = for_s[batch.testlets]
-        right_b[batch.items] += np.einsum("gjr,gr->gj", batch.w, batch.spread * for_own)
-        right[:-1] += np.sum(batch.kept * for_own, axis=0)
+        right_b[batch.items] += np.einsum("gjr,gr->gj", batch.w, weight * batch.spread * for_own)
+        right[:-1] += weight * np.sum(batch.kept * for_own, axis=0)
         right += np.einsum("gjz,gj->z", block.to_z, right_b[batch.items])
     z = cov_z @ right
     u, b = np.zeros(for_s.shape), np.zeros(for_b.size)

@@ -1,8 +1,8 @@
 """Full information of the penalised testlet model at its mode, eliminated towards the items.
 
 Holds the same elimination as `testlet_laplace` in the other order: u, then theta, rater by rater, then a dense system
-in b and the mean; cost n_raters * n_items**2, right when items are the short side. It is also the order in which a
-rater's weight k is exactly k repeated raters, each with its own theta and u.
+in b and the mean; cost n_raters * n_items**2, right when items are the short side. A rater's weight k is exactly k
+repeated raters, each with its own theta and u.
 """
 
 import numpy as np

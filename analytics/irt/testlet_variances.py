@@ -46,8 +46,8 @@ def solve(cells: Cells, scales: Scales, options: TestletOptions, start: Mode | N
 
 
 def _eliminate(cells: Cells, scales: Scales, mode: Mode) -> Information:
-    """Eliminate towards the shorter side; only the items' side takes weights."""
-    if cells.weight.size > cells.n_item.size or np.any(cells.weight != 1.0):
+    """Eliminate towards the shorter side."""
+    if cells.weight.size > cells.n_item.size:
         return information_by_items(cells, scales, mode.point)
     return information(cells, scales, mode.point)
 

@@ -155,6 +155,18 @@ def test_both_orders_agree_without_testlet_effects(rng) -> None:
     assert np.all(first.var_u == 0)
 
 
+@pytest.mark.parametrize("sd_u", [0.0, 0.7])
+def test_both_orders_agree_on_weights(rng, sd_u) -> None:
+    responses, of_item = drawn(rng)
+    weight = np.linspace(0.5, 7.0, N)
+    cells, scales = pack_cells(responses, of_item, T, weight), Scales(1.0, 1.3, sd_u)
+    point = find_mode(cells, scales, start_point(cells), **TIGHT).point
+    first, second = information(cells, scales, point), information_by_items(cells, scales, point)
+    for name in ("var_theta", "var_u", "var_b", "var_mean_b", "half_log_determinant"):
+        np.testing.assert_allclose(getattr(first, name), getattr(second, name), rtol=1e-10, err_msg=name)
+    np.testing.assert_allclose(first.gradient, second.gradient, atol=1e-9)
+
+
 def exact_marginal(responses, of_item, scales, n_nodes):
     """Marginal likelihood of a 4 x 6 case, two testlets of three items, by quadrature over theta, u, b and the mean.
 
