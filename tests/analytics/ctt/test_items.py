@@ -82,6 +82,27 @@ def test_lsat7_equals_two_reference_packages(reference_dir) -> None:
     np.testing.assert_allclose(found.item_rest_r, stored["total.r_if_rm"], atol=5e-4)
 
 
+def test_lsat6_equals_ltm(reference_dir) -> None:
+    folder = reference_dir / "psychometrics"
+    patterns = pl.read_csv(folder / "LSAT6_patterns_ltm.csv")
+    stored = pl.read_csv(folder / "LSAT6_ltm_descript.csv")
+    items = patterns[:, 1:6].to_numpy().astype(float)
+    found = item_statistics(np.repeat(items, patterns["n"].to_numpy(), axis=0))
+    np.testing.assert_allclose(found.facility, stored["1"], atol=EXACT)
+    np.testing.assert_allclose(found.item_total_r, stored["bisCorr"], atol=1e-9)
+    np.testing.assert_allclose(found.item_rest_r, stored["ExBisCorr"], atol=1e-9)
+
+
+def test_attitude_equals_psych(reference_dir) -> None:
+    folder = reference_dir / "psychometrics"
+    stored = pl.read_csv(folder / "attitude_psych_alpha_itemstats.csv")
+    found = item_statistics(pl.read_csv(folder / "attitude_data.csv")[:, 1:].to_numpy().astype(float))
+    np.testing.assert_array_equal(found.n_raters, stored["n"])
+    np.testing.assert_allclose(found.facility, stored["mean"], atol=1e-9)  # of a highest score of 1
+    np.testing.assert_allclose(found.item_total_r, stored["raw.r"], atol=1e-9)
+    np.testing.assert_allclose(found.item_rest_r, stored["r.drop"], atol=1e-9)
+
+
 def test_an_unknown_policy_names_the_allowed_ones() -> None:
     with pytest.raises(ValueError, match=r"unknown missing_policy 'zero'; expected one of \('omit', 'incorrect'\)"):
         item_statistics(np.ones((2, 2)), missing_policy="zero")  # type: ignore[arg-type]

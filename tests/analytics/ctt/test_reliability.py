@@ -45,6 +45,12 @@ def test_lsat7_and_lsat6_equal_their_references(reference_dir) -> None:
     assert found.sem == pytest.approx(overall["SEM.alpha"], abs=1e-9)
     stored = pl.read_csv(folder / "LSAT7_mirt_itemstats.csv")["alpha_if_rm"]
     np.testing.assert_allclose(found.alpha_if_deleted, stored, atol=1e-9)
+    patterns = pl.read_csv(folder / "LSAT6_patterns_ltm.csv")
+    items = patterns[:, 1:6].to_numpy().astype(float)
+    found = reliability(np.repeat(items, patterns["n"].to_numpy(), axis=0))
+    assert found.alpha == pytest.approx(0.2950, abs=5e-5)  # as printed by ltm
+    stored = pl.read_csv(folder / "LSAT6_ltm_descript.csv")["alphaExcl"]
+    np.testing.assert_allclose(found.alpha_if_deleted, stored, atol=1e-9)
 
 
 def test_a_constant_item_counts_and_alpha_without_it_stands_beside(rng) -> None:

@@ -7,6 +7,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from analytics.irt import testlet_marginal
+from analytics.irt.rasch import fit_rasch
+from analytics.irt.reading import responses_from_matrix
 from analytics.irt.testlet_marginal_laplace import LaplaceMarginal
 from analytics.irt.testlet_marginal_quadrature import QuadratureMarginal
 from analytics.irt.testlet_pack import pack_cells
@@ -119,6 +121,57 @@ def test_laplace_equals_lme4_on_verbal_aggression(verbal_aggression) -> None:
     np.testing.assert_allclose(fit.b_se, [float(value[f"b:{item}"]["se"]) for item in items], atol=5e-3)
     mode = dict(zip(modes["id"], modes["theta_mode"].cast(pl.Float64), strict=True))
     np.testing.assert_allclose(fit.theta, [mode[person] for person in persons], atol=1e-2)
+
+
+@pytest.fixture(scope="module")
+def without_testlets(data_dir, verbal_aggression):
+    """VerbAgg with a variance for persons alone: items, responses, and lme4's b, its errors, sd and log-likelihood."""
+    _, items, responses, _, _ = verbal_aggression
+    stored = pl.read_csv(data_dir / "irt_classic" / "reference_estimates.csv", infer_schema_length=0).filter(
+        (pl.col("dataset") == "lme4_VerbAgg_long") & (pl.col("model") == "1PL random-person (glmer Laplace)")
+    )
+    assert stored.height == 26
+    value = {row["parameter"]: row for row in stored.iter_rows(named=True)}
+    b, b_se = (np.array([float(value[f"b:{item}"][column]) for item in items]) for column in ("estimate", "se"))
+    return responses, b, b_se, float(value["sd:theta"]["estimate"]), float(value["logLik"]["estimate"])
+
+
+def test_laplace_without_testlet_effects_equals_lme4_on_verbal_aggression(without_testlets) -> None:
+    # the estimator of `glmer(r2 ~ 0 + item + (1 | id))`: items fixed, theta by Laplace; sd_u is held at (nearly) 0
+    responses, b, b_se, sd_theta, log_likelihood = without_testlets
+    cells = pack_cells(responses, np.zeros(24, dtype=int), 1, np.ones(len(responses)))
+    marginal, step = LaplaceMarginal(cells), 1e-4
+
+    def negative(x):
+        value, gradient = marginal.value_and_gradient(np.append(x, np.log(1e-4)))
+        return -value, -gradient[:-1]
+
+    found = minimize(negative, np.zeros(25), jac=True, method="BFGS", options={"gtol": 1e-4})
+    columns = [negative(found.x + e)[1] - negative(found.x - e)[1] for e in step * np.eye(25)]
+    errors = np.sqrt(np.diag(np.linalg.inv(np.array(columns) / (2 * step))))
+    np.testing.assert_allclose(found.x[:-1], b[cells.order], atol=5e-3)
+    np.testing.assert_allclose(errors[:-1], b_se[cells.order], atol=5e-3)
+    assert np.exp(found.x[-1]) == pytest.approx(sd_theta, abs=5e-3)
+    # lme4's value is 0.006 below the same expansion at its own estimates, which is worked out here once more
+    theta = np.zeros(len(responses))
+    for _ in range(30):
+        p = expit(theta[:, None] - b)
+        curvature = np.sum(p * (1 - p), axis=1) + sd_theta**-2
+        theta += (np.sum(responses - p, axis=1) - theta / sd_theta**2) / curvature
+    logit = theta[:, None] - b
+    at_lme4 = np.sum(responses * logit - np.logaddexp(0, logit))
+    at_lme4 -= np.sum(theta**2 / sd_theta**2 + np.log(curvature * sd_theta**2)) / 2
+    assert -negative(np.append(b[cells.order], np.log(sd_theta)))[0] == pytest.approx(at_lme4, abs=1e-6)
+    assert -found.fun == pytest.approx(log_likelihood, abs=1e-2)
+
+
+def test_the_marginal_rasch_fit_is_near_lme4_on_verbal_aggression(without_testlets) -> None:
+    # not the same estimator: theta by quadrature, whose likelihood is 2.35 higher; 24 items hide that from b
+    responses, b, b_se, _, log_likelihood = without_testlets
+    fit = fit_rasch(responses_from_matrix(responses))
+    np.testing.assert_allclose(fit.items.thresholds[:, 0], b, atol=5e-3)
+    np.testing.assert_allclose(fit.thresholds_se[:, 0], b_se, atol=5e-3)
+    assert fit.log_likelihood == pytest.approx(log_likelihood + 2.35, abs=0.01)
 
 
 def test_gauss_hermite_on_verbal_aggression_is_the_higher_maximum(verbal_aggression) -> None:
