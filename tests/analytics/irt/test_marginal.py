@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import simpson
 from scipy.optimize import minimize
+from scipy.special import expit, log_expit
 from scipy.stats import norm
 
 from analytics.irt.expectation import expect, prepare_rows
@@ -112,6 +113,8 @@ def test_an_independent_optimiser_finds_the_same_maximum(model: str, rng: np.ran
         sd = flat[0] if model in ("rasch", "pcm") else 1.0
         slope = np.ones(6) if model in ("rasch", "pcm") else np.broadcast_to(flat[:n_slopes], 6)
         b = flat[n_slopes : n_slopes + 6 * n_steps].reshape(6, n_steps)
+        if model == "grm":  # the first threshold and the log distances to the next, which keep their order
+            b = np.cumsum(np.hstack([b[:, :1], np.exp(b[:, 1:])]), axis=1)
         lower = 1 / (1 + np.exp(-flat[-6:])) if model == "3pl" else np.zeros(6)
         items = replace(fit.items, slope=slope, thresholds=b, lower=lower)
         p, _, _ = category_probabilities(items, np.arange(6)[:, None], sd * nodes[None, :])
@@ -122,11 +125,51 @@ def test_an_independent_optimiser_finds_the_same_maximum(model: str, rng: np.ran
 
     slopes = [fit.sd_theta] if model in ("rasch", "pcm") else fit.items.slope[:n_slopes]
     lower = np.log(fit.items.lower / (1 - fit.items.lower)) if model == "3pl" else []
-    best = np.concatenate([slopes, fit.items.thresholds.ravel(), lower])
-    found = minimize(negative, best + 0.05, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000})
+    b = fit.items.thresholds
+    if model == "grm":
+        b = np.hstack([b[:, :1], np.log(np.diff(b))])
+    best = np.concatenate([slopes, b.ravel(), lower])
+    # a start that knows nothing of the data: slopes of 1, all else 0, lower asymptotes at their prior's mode of 1/5
+    start = np.concatenate([np.ones(n_slopes), np.zeros(b.size), np.full(len(lower), -np.log(4))])
+    assert np.abs(start - best).max() > 0.4
+    found = minimize(negative, start, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000})
     assert -found.fun == pytest.approx(fit.log_posterior, abs=1e-6)
     assert negative(best) <= found.fun + 1e-6
     np.testing.assert_allclose(found.x, best, atol=5e-4 if model != "3pl" else 5e-3)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])  # of 300 persons, some samples let a slope run away: these do not
+def test_3pl_ends_at_the_maximum_that_random_starts_find(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    slope, b, theta = rng.lognormal(0.2, 0.25, 6), rng.normal(size=6), rng.normal(size=300)
+    values = (rng.random((300, 6)) < 0.2 + 0.8 * expit(slope * (theta[:, None] - b))).astype(float)
+    fit = FITS["3pl"](responses_from_matrix(values), options=MarginalOptions(tolerance=1e-7))
+    assert fit.is_converged
+    right, times = np.unique(values, axis=0, return_counts=True)
+    nodes = np.linspace(-7, 7, 141)
+    weights = norm.pdf(nodes) / norm.pdf(nodes).sum()
+
+    def negative(flat: FloatArray) -> float:
+        a, b, logit_c = flat.reshape(3, 6, 1)
+        wrong = log_expit(-logit_c) + log_expit(-a * (nodes - b))
+        by_pattern = right @ np.log1p(-np.exp(wrong)) + (1 - right) @ wrong
+        prior = 4 * log_expit(logit_c) + 16 * log_expit(-logit_c)
+        return -float(times @ np.log(np.exp(by_pattern) @ weights) + prior.sum())
+
+    # slopes are positive: theta turned round has the same likelihood
+    bounds = [(0.02, 4.0)] * 6 + [(-5.0, 5.0)] * 6 + [(-6.0, 3.0)] * 6
+    for _ in range(3):
+        start = np.concatenate([rng.uniform(0.3, 2.5, 6), rng.normal(0, 1.5, 6), rng.normal(-1.4, 0.7, 6)])
+        assert negative(start) > 20 - fit.log_posterior  # far away
+        found = minimize(
+            negative, start, method="L-BFGS-B", bounds=bounds,
+            options={"ftol": 1e-14, "gtol": 1e-5, "maxiter": 2000, "maxfun": 100_000},
+        )  # fmt: skip
+        a, b, logit_c = found.x.reshape(3, 6)
+        assert -found.fun == pytest.approx(fit.log_posterior, abs=1e-5)
+        np.testing.assert_allclose(a, fit.items.slope, atol=1e-2)
+        np.testing.assert_allclose(b, fit.items.thresholds[:, 0], atol=1e-2)
+        np.testing.assert_allclose(expit(logit_c), fit.items.lower, atol=1e-2)
 
 
 @pytest.mark.parametrize("model", sorted(FITS))
@@ -138,6 +181,22 @@ def test_weights_are_repeated_rows(model: str, rng: np.random.Generator) -> None
     assert weighted.log_likelihood == pytest.approx(repeated.log_likelihood, abs=1e-8)
     np.testing.assert_allclose(weighted.items.thresholds, repeated.items.thresholds, atol=1e-4)
     np.testing.assert_allclose(weighted.thresholds_se, repeated.thresholds_se, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", sorted(FITS))
+def test_half_a_weight_on_twice_the_rows_changes_nothing(model: str, rng: np.random.Generator) -> None:
+    values, tight = small_data(model, rng, n=60), MarginalOptions(tolerance=1e-7)
+    fit: IrtFit = FITS[model](responses_from_matrix(values), options=tight)
+    twice = responses_from_matrix(np.tile(values, (2, 1)), weights=np.full(2 * len(values), 0.5))
+    halved: IrtFit = FITS[model](twice, options=tight)
+    assert halved.log_likelihood == pytest.approx(fit.log_likelihood, abs=1e-8)
+    assert halved.log_posterior == pytest.approx(fit.log_posterior, abs=1e-8)
+    assert (halved.n_persons, halved.n_observed) == (fit.n_persons, fit.n_observed)
+    np.testing.assert_allclose(halved.items.slope, fit.items.slope, rtol=1e-5)
+    np.testing.assert_allclose(halved.items.thresholds, fit.items.thresholds, atol=1e-5)
+    np.testing.assert_allclose(halved.thresholds_se, fit.thresholds_se, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(halved.theta, np.tile(fit.theta, 2), atol=1e-5)
+    np.testing.assert_allclose(halved.theta_se, np.tile(fit.theta_se, 2), atol=1e-5)
 
 
 @pytest.mark.parametrize("model", sorted(FITS))

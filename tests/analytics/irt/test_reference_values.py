@@ -40,7 +40,7 @@ def coefficients(path: Path) -> dict[str, tuple[float, float]]:
 
 
 def erm_log_likelihood(folder: Path, name: str) -> float:
-    """What eRm prints as ``<name> CML logLik <value>``."""
+    """Read what eRm prints as ``<name> CML logLik <value>``."""
     lines = (folder / "eRm_loglik.txt").read_text().splitlines()
     return next(float(line.split()[-1]) for line in lines if line.startswith(f"{name} CML logLik"))
 
