@@ -8,6 +8,7 @@ from scipy.special import expit
 from analytics.irt.testlet import fit_testlet
 from analytics.irt.testlet_anchor import score_anchored
 from analytics.irt.testlet_result import TestletOptions as Options
+from analytics.irt.testlet_scale import averaging_slope
 from analytics.irt.testlet_slope import estimate_slopes
 
 
@@ -93,6 +94,59 @@ def test_slope_equals_an_independent_optimiser(rng) -> None:
     ]
     covariance = np.linalg.inv(np.array(second) / (4 * 1e-6))
     assert found.alpha_se[0] == pytest.approx(np.sqrt(covariance[1, 1]), rel=1e-4)
+
+
+def test_a_slope_with_uncertain_difficulties_has_no_gradient_left(rng) -> None:
+    # the objective that the slope should minimise, written out; its numeric gradient is 0 at the slope, once theta and
+    # u have followed, and is not 0 at a random slope
+    responses, of_item, b = simulate(rng, np.array([0.3]))
+    row, b_se = responses[0], rng.uniform(0.1, 1.5, b.size)
+    row[:5] = np.nan
+    seen = ~np.isnan(row)
+    shrink, x = averaging_slope(b_se)[seen], b[seen] - b[seen].mean()
+
+    def loss(rest, alpha):
+        logit = shrink * (rest[0] + rest[1:][of_item[seen]] - alpha * x)
+        prior = rest[0] ** 2 / 0.9**2 + np.sum(rest[1:] ** 2) / 0.6**2
+        return prior / 2 + np.sum(np.logaddexp(0, logit) - row[seen] * logit)
+
+    def slope_of_loss(alpha):
+        rest = minimize(loss, np.zeros(7), args=(alpha,), method="BFGS", options={"gtol": 1e-9}).x
+        return (loss(rest, alpha + 1e-5) - loss(rest, alpha - 1e-5)) / 2e-5
+
+    found = estimate_slopes(responses, of_item, b, sd_theta=0.9, sd_u=0.6, b_se=b_se)
+    assert slope_of_loss(found.alpha[0]) == pytest.approx(0.0, abs=1e-5)
+    assert abs(slope_of_loss(found.alpha[0] + rng.uniform(0.2, 1.0))) > 0.1
+    curvature = (slope_of_loss(found.alpha[0] + 1e-3) - slope_of_loss(found.alpha[0] - 1e-3)) / 2e-3
+    assert found.alpha_se[0] == pytest.approx(curvature**-0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize("missing", [0.3, 0.9])
+def test_slopes_bear_missing_responses_and_a_rater_without_any(rng, missing) -> None:
+    responses, of_item, b = simulate(rng, rng.normal(size=40), 400, 40, sd_u=0.4)
+    responses[rng.random(responses.shape) < missing] = np.nan
+    plain = estimate_slopes(responses, of_item, b, sd_theta=1.0, sd_u=0.4)
+    assert plain.undefined_reason == (None,) * 40
+    assert np.isfinite([plain.alpha, plain.alpha_se]).all()
+    z = (plain.alpha - 1.0) / plain.alpha_se
+    assert 0.7 < np.sqrt(np.mean(z**2)) < 1.3  # of 40: standard error .11
+    padded = estimate_slopes(np.vstack([np.full(400, np.nan), responses]), of_item, b, sd_theta=1.0, sd_u=0.4)
+    assert padded.undefined_reason == ("no responses",) + (None,) * 40
+    assert np.isnan([padded.alpha[0], padded.alpha_se[0]]).all()
+    np.testing.assert_array_equal(padded.alpha[1:], plain.alpha)
+    np.testing.assert_array_equal(padded.alpha_se[1:], plain.alpha_se)
+
+
+def test_permuting_raters_items_and_testlets_permutes_the_slopes(rng) -> None:
+    responses, of_item, b = simulate(rng, rng.normal(size=12), 60, 6, sd_u=0.4)
+    responses[rng.random(responses.shape) < 0.2] = np.nan
+    b_se, names = rng.uniform(0.1, 0.5, b.size), rng.permutation(6)
+    rows, columns = rng.permutation(12), rng.permutation(60)
+    first = estimate_slopes(responses, of_item, b, sd_theta=1.0, sd_u=0.4, b_se=b_se)
+    moved = np.asfortranarray(responses[np.ix_(rows, columns)])
+    again = estimate_slopes(moved, names[of_item[columns]], b[columns], sd_theta=1.0, sd_u=0.4, b_se=b_se[columns])
+    np.testing.assert_allclose(again.alpha, first.alpha[rows], atol=1e-8)
+    np.testing.assert_allclose(again.alpha_se, first.alpha_se[rows], atol=1e-8)
 
 
 def test_undefined_slopes_say_why() -> None:
