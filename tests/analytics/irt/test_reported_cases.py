@@ -154,8 +154,22 @@ def test_an_unused_category_is_reported_and_everything_stays_finite(fit_model, r
     assert np.isfinite(fit.log_likelihood)
     assert np.isfinite(fit.items.thresholds[1, :2]).all()
     assert np.isnan(fit.items.thresholds[1, 2])
-    four = fit_partial_credit(responses_from_matrix([[0, 3], [1, 0], [3, 1], [0, 0]]))
-    assert np.isfinite(four.log_likelihood)
+
+
+def test_four_persons_and_an_unused_category_have_a_maximum_that_says_so() -> None:
+    # the same report: partial credit, four persons, nobody with a 2. Who is high on one item is low on the other, so
+    # the variance of ability is 0, and each item has the shares 1/2, 1/4, 1/4: 2 (2 log 1/2 + 2 log 1/4) = -12 log 2
+    fit = fit_partial_credit(responses_from_matrix([[0, 3], [1, 0], [3, 1], [0, 0]]))
+    assert fit.is_converged
+    assert fit.message == "converged"
+    assert fit.log_likelihood == pytest.approx(-12 * np.log(2), abs=1e-8)
+    assert fit.sd_theta == 0.0
+    assert fit.items.scores == ((0, 1, 3), (0, 1, 3))
+    np.testing.assert_allclose(fit.items.thresholds, [[np.log(2), 0.0]] * 2, atol=1e-5)
+    assert np.isfinite(fit.thresholds_se).all()
+    named = {finding.kind: finding.names for finding in fit.findings}
+    assert named["unused_categories"] == ("I1", "I2")
+    assert "boundary" in named
 
 
 def test_too_few_persons_for_slopes_and_a_slope_without_a_maximum_are_said() -> None:
