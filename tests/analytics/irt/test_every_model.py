@@ -154,6 +154,29 @@ def test_rows_and_columns_without_answers_change_nothing_in_a_testlet_model(
         assert np.isnan(other[-1])
 
 
+@pytest.mark.parametrize("model", sorted(set(FITS) - set(CONDITIONAL)))
+def test_a_person_and_an_item_without_answers_change_nothing_in_a_marginal_fit(
+    model: str, rng: np.random.Generator
+) -> None:
+    n = 600 if model == "3pl" else 150
+    values, _ = table(model, rng, n, 6, 0.15)
+    wider = np.full((n + 1, 7), np.nan)
+    wider[1:, 1:] = values  # the first of each: what is misplaced shows
+    plain, padded = FITS[model](responses_from_matrix(values)), FITS[model](responses_from_matrix(wider))
+    assert padded.is_converged
+    assert padded.log_posterior == pytest.approx(plain.log_posterior, abs=1e-8)
+    assert (padded.n_parameters, padded.n_observed) == (plain.n_parameters, plain.n_observed)
+    for name in ("slope", "thresholds", "lower"):
+        np.testing.assert_allclose(getattr(padded.items, name)[1:], getattr(plain.items, name), atol=1e-7)
+    for name in ("slope_se", "thresholds_se", "lower_se"):
+        np.testing.assert_allclose(getattr(padded, name)[1:], getattr(plain, name), atol=1e-6)
+    for name in ("theta", "theta_se"):
+        np.testing.assert_allclose(getattr(padded, name)[1:], getattr(plain, name), atol=1e-7)
+        assert np.isnan(getattr(padded, name)[0])
+    assert np.isnan(padded.items.thresholds[0]).all()
+    assert padded.item_reason == ("no response",) + ("",) * 6
+
+
 @pytest.mark.parametrize("model", CONDITIONAL)
 def test_conditional_fits_bear_order_weights_and_empty_rows(model: str, rng: np.random.Generator) -> None:
     values, _ = table(model, rng, 150, 6, 0.15)
@@ -174,3 +197,8 @@ def test_conditional_fits_bear_order_weights_and_empty_rows(model: str, rng: np.
     assert weighted.log_likelihood == pytest.approx(repeated.log_likelihood, abs=1e-6)
     np.testing.assert_allclose(weighted.items.thresholds, repeated.items.thresholds, atol=1e-5)
     np.testing.assert_allclose(weighted.thresholds_se, repeated.thresholds_se, rtol=1e-3)
+    twice = responses_from_matrix(np.tile(values, (2, 1)), weights=np.full(300, 0.5))
+    halved = fit_model(twice, options=tight)
+    assert halved.log_likelihood == pytest.approx(fit.log_likelihood, abs=1e-6)
+    np.testing.assert_allclose(halved.items.thresholds, fit.items.thresholds, atol=1e-5)
+    np.testing.assert_allclose(halved.thresholds_se, fit.thresholds_se, rtol=1e-3)

@@ -8,7 +8,7 @@ from scipy.integrate import simpson
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-from analytics.irt.facets import fit_facets, ratings_from_labels
+from analytics.irt.facets import Steps, fit_facets, ratings_from_labels
 from analytics.irt.facets_likelihood import Layout, evaluate_facets, observed_information, person_scores
 from analytics.irt.facets_result import Ratings
 from analytics.irt.partial_credit import fit_partial_credit
@@ -145,6 +145,37 @@ def test_severity_is_recovered_by_index_and_order_does_not_matter(rng: np.random
         tolerance=1e-4,
     )
     np.testing.assert_allclose(again.facets[1].estimate, raters.estimate, atol=1e-3)
+
+
+@pytest.mark.parametrize("steps", ["common", "first_facet"])
+def test_permuting_persons_and_relabelling_raters_permutes_the_result(rng: np.random.Generator, steps: Steps) -> None:
+    ratings, _ = simulated(rng, 120, 6, 3)
+    fit = fit_facets(ratings, steps=steps)
+    assert fit.is_converged
+    people, items, raters = rng.permutation(120), rng.permutation(3), rng.permutation(6)  # old position to new
+    order = rng.permutation(len(ratings.values))
+    names = (tuple(f"item {k}" for k in range(3)), tuple(f"rater {k}" for k in range(6)))
+    again = fit_facets(
+        Ratings(
+            tuple(f"person {k}" for k in range(120)),
+            people[ratings.persons[order]],
+            ratings.facets,
+            names,
+            np.stack([items[ratings.codes[0, order]], raters[ratings.codes[1, order]]]),
+            ratings.values[order],
+        ),
+        steps=steps,
+    )
+    assert again.log_likelihood == pytest.approx(fit.log_likelihood, abs=1e-7)
+    for one, other, moved in zip(fit.facets, again.facets, (items, raters), strict=True):
+        np.testing.assert_allclose(other.estimate[moved], one.estimate, atol=1e-4)
+        np.testing.assert_allclose(other.se[moved], one.se, atol=1e-4)
+        np.testing.assert_array_equal(other.n_ratings[moved], one.n_ratings)
+    np.testing.assert_allclose(again.steps if steps == "common" else again.steps[items], fit.steps, atol=1e-4)
+    np.testing.assert_allclose(again.theta[people], fit.theta, atol=1e-4)
+    np.testing.assert_allclose(again.theta_se[people], fit.theta_se, atol=1e-4)
+    np.testing.assert_array_equal(again.person_score[people], fit.person_score)
+    assert again.sd_theta == pytest.approx(fit.sd_theta, abs=1e-4)
 
 
 @pytest.mark.parametrize("has_own_steps", [False, True])

@@ -152,6 +152,21 @@ def test_a_weight_equals_repeated_raters(rng, options) -> None:
     assert weighted.marginal_log_likelihood == pytest.approx(repeated.marginal_log_likelihood, abs=1e-5)
 
 
+@pytest.mark.parametrize("options", [GIVEN, Options()])
+def test_half_a_weight_on_twice_the_rows_changes_nothing(rng, options) -> None:
+    responses, of_item = drawn(rng)
+    plain = testlet.fit_testlet(responses, of_item, options)
+    halved = testlet.fit_testlet(np.tile(responses, (2, 1)), of_item, options, weight=np.full(2 * N, 0.5))
+    tolerance = 1e-8 if options is GIVEN else 2e-4  # estimated: as far as the outer search goes
+    for name in ("theta", "theta_se", "u", "u_se"):
+        expected = np.tile(getattr(plain, name), (2, 1) if name[0] == "u" else 2)
+        np.testing.assert_allclose(getattr(halved, name), expected, atol=tolerance)
+    for name in ("b", "b_se", "mean_b", "mean_b_se", "sd_theta", "sd_b", "sd_u"):
+        np.testing.assert_allclose(getattr(halved, name), getattr(plain, name), atol=tolerance)
+    assert halved.log_likelihood == pytest.approx(plain.log_likelihood, abs=1e-6 + 100 * tolerance)
+    assert halved.marginal_log_likelihood == pytest.approx(plain.marginal_log_likelihood, abs=1e-5)
+
+
 def test_known_truth_is_recovered(rng) -> None:
     x = simulate_testlet(rng, n_raters=42, n_items=1500, n_testlets=150, sd_u=0.8, missing=0.1)
     theta, b = x.theta, x.b
