@@ -105,7 +105,7 @@ def fit_testlet_marginal(
     Raises
     ------
     ValueError
-        If every item is answered alike, or `method` is unknown.
+        If every item is answered alike, there is one testlet or an item in each, or `method` is unknown.
     """
     check_option("method", method, Integration)
     responses, item_testlet = np.asarray(responses, dtype=np.float64), np.asarray(item_testlet, dtype=np.int64)
@@ -113,7 +113,10 @@ def fit_testlet_marginal(
     varies = (right > 0) & (right < seen)
     if not varies.any():
         raise ValueError("every item is answered alike by everybody: no difficulty is finite")
-    _, testlet = np.unique(item_testlet[varies], return_inverse=True)
+    _, testlet, sizes = np.unique(item_testlet[varies], return_inverse=True, return_counts=True)
+    if sizes.size == 1 or sizes.max() == 1:
+        which = "one testlet only" if sizes.size == 1 else "every testlet has one item"
+        raise ValueError(f"{which}: testlet effects cannot be told from ability or chance; fit the Rasch model instead")
     used = responses[:, varies]
     cells = pack_cells(used, testlet, int(testlet.max()) + 1, np.ones(len(used)))
     marginal: Marginal = LaplaceMarginal(cells) if method == "laplace" else QuadratureMarginal(cells, used, n_nodes)

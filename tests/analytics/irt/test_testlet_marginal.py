@@ -182,3 +182,10 @@ def test_gauss_hermite_on_verbal_aggression_is_the_higher_maximum(verbal_aggress
     assert fit.sd_theta == pytest.approx(1.495, abs=5e-3)
     assert fit.sd_u == pytest.approx(0.971, abs=5e-3)
     assert fit.is_converged
+
+
+@pytest.mark.parametrize(("of_item", "said"), [([0] * 6, "one testlet only"), (range(6), "every testlet has one item")])
+def test_effects_that_no_data_can_show_are_refused(rng, of_item, said) -> None:
+    responses = (rng.random((40, 6)) < 0.5).astype(float)
+    with pytest.raises(ValueError, match=f"{said}.*fit the Rasch model"):
+        testlet_marginal.fit_testlet_marginal(responses, np.array(of_item))
