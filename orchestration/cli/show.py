@@ -100,7 +100,7 @@ def _json_text(value: Any) -> str:
 def trace(found: Trace) -> None:
     """Print one cell of the matrix from the prompt to its place in the fits."""
     response = found.response
-    say(f"{response['dataset']} / {response['item_id']} asked of {response['rater_id']}: {response['status']}")
+    say(f"{response['dataset']} / {response['item_id']} by {response['rater_id']}: {response['status']}")
     say(f"\nitem: {cell(found.item['item_text'])}")
     for attempt in found.attempts.iter_rows(named=True):
         ended = attempt["finish_reason"] or attempt["error_kind"] or "why it ended is not known"

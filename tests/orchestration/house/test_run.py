@@ -96,7 +96,7 @@ def test_status_and_trace_lead_back_to_the_text(cli: Cli) -> None:
     assert "refresh 1 of" in status
     assert "not_recorded" in status
     traced = cli("trace", "--rater", "n|a", "--item", "52779E469111").stdout
-    assert "tiny_labels / 52779E469111 asked of n|a: ok" in traced
+    assert "tiny_labels / 52779E469111 by n|a: ok" in traced
     assert "Label: " in traced
     assert "\nanswer: half (rule statement, parser " in traced
     assert "place in the fits" in traced
