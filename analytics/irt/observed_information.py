@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numba import njit
 from scipy.linalg import solve_triangular
 
-from analytics.irt.expectation import Rows, chunks, expect, posterior
+from analytics.irt.expectation import Rows, SparseRows, chunks, expect, posterior
 from analytics.irt.marginal import Problem, cells_in_use, prior_curvature
 from analytics.irt.quadrature import Quadrature
 from analytics.irt.responses import FloatArray, IntArray
@@ -18,6 +19,7 @@ SeMethod = Literal["observed", "cross_product", "none"]
 """Information from Louis' formula, from the outer products of the rows' scores, or none."""
 
 NEGLIGIBLE = 1e-8  # posterior mass below which a node does not enter the missing information
+SCORES_PER_MASS = 10  # scores of a row held at once for each node of its posterior
 
 
 def information(
@@ -31,23 +33,27 @@ def information(
         Shape (n_free, n_free) and (n_items * n_parameters, n_free).
     """
     logs, slopes = problem.family.tables(x, quadrature.nodes, problem.n_categories)
-    spread = reduction(problem)
-    expected_scores = _expected_scores(rows, logs, slopes, quadrature)
-    outer = expected_scores.T @ (expected_scores * rows.weights[:, None])
-    if method == "cross_product":
-        return _reduced(outer + np.diag(prior_curvature(problem, x).ravel()), spread), spread
-    total = _complete_information(problem, quadrature, x, expect(rows, logs, quadrature).counts) + outer
-    for q, (active, mass) in enumerate(_mass_by_node(rows, logs, quadrature)):
-        if len(active):
-            scores = rows.scores(slopes[:, :, q], active)
-            half = scores * np.sqrt(mass)[:, None]
-            total -= _dense(half.T @ half)  # missing: posterior mean of the scores' products, less that of the means
-    return _reduced(total, spread), spread
+    spread, is_observed = reduction(problem), method == "observed"
+    n_items, width = x.shape
+    blocks = np.zeros((n_items, width, width))
+    if is_observed:
+        blocks += _complete_information(problem, quadrature, x, expect(rows, logs, quadrature).counts)
+    diagonal = np.arange(width)
+    blocks[:, diagonal, diagonal] += prior_curvature(problem, x)
+    matrix = _reduced_blocks(blocks, spread)
+    if isinstance(rows, SparseRows):
+        return matrix + _products_of_cells(rows, quadrature, logs, slopes, spread, is_observed), spread
+    products = _products(rows, quadrature, logs, slopes, is_observed)
+    return matrix + spread.T @ (spread.T @ products.T).T, spread
 
 
-def _reduced(matrix: FloatArray, spread: sp.csr_array) -> FloatArray:
-    """Return spread' matrix spread as an ordinary array."""
-    return np.asarray(spread.T @ (spread.T @ matrix.T).T)
+def _reduced_blocks(blocks: FloatArray, spread: sp.csr_array) -> FloatArray:
+    """Return spread' B spread for the block-diagonal B of `blocks`, shape (n_items, n_parameters, n_parameters)."""
+    n_items, width, _ = blocks.shape
+    cells = np.arange(n_items * width).reshape(n_items, width)
+    by_row, by_column = (np.broadcast_to(v, blocks.shape).ravel() for v in (cells[:, :, None], cells[:, None, :]))
+    whole = sp.csr_array((blocks.ravel(), (by_row, by_column)), shape=(cells.size, cells.size))
+    return np.asarray((spread.T @ whole @ spread).toarray())
 
 
 def reduction(problem: Problem) -> sp.csr_array:
@@ -68,7 +74,7 @@ def reduction(problem: Problem) -> sp.csr_array:
 def _complete_information(
     problem: Problem, quadrature: Quadrature, x: FloatArray, counts: FloatArray, step: float = 1e-5
 ) -> FloatArray:
-    """Return the complete-data information with the expected counts held fixed, block-diagonal by item.
+    """Return the complete-data information with the expected counts held fixed, one block an item.
 
     The items do not meet in it, so one central difference per column serves all items at once.
     """
@@ -82,34 +88,103 @@ def _complete_information(
             _, slopes = problem.family.tables(near, quadrature.nodes, problem.n_categories)
             moved.append(np.einsum("jkq,jkqm->jm", counts, slopes, optimize=True))
         blocks[:, :, h] = -(moved[0] - moved[1]) / (2 * step)
-    full = np.zeros((n_items, width, n_items, width))
-    full[np.arange(n_items), :, np.arange(n_items), :] = (blocks + blocks.transpose(0, 2, 1)) / 2
-    return full.reshape(n_items * width, -1) + np.diag(prior_curvature(problem, x).ravel())
+    return (blocks + blocks.transpose(0, 2, 1)) / 2
 
 
-def _expected_scores(rows: Rows, logs: FloatArray, slopes: FloatArray, quadrature: Quadrature) -> FloatArray:
-    """Return each row's posterior mean score, shape (n_rows, n_items * n_parameters)."""
-    total = np.zeros((len(rows.weights), slopes.shape[0] * slopes.shape[3]))
-    for q, (active, mass) in enumerate(_mass_by_node(rows, logs, quadrature, weighted=False)):
-        if len(active):
-            total[active] += _dense(rows.scores(slopes[:, :, q], active)) * mass[:, None]
+def _products(
+    rows: Rows, quadrature: Quadrature, logs: FloatArray, slopes: FloatArray, is_observed: bool
+) -> FloatArray:
+    """Return the products of the rows' mean scores, shape (n_items * n_parameters,) * 2.
+
+    With `is_observed` less the mean of the products: what is missing of the complete information, turned round.
+    """
+    n_cells = slopes.shape[0] * slopes.shape[3]
+    total = np.zeros((n_cells, n_cells))
+    for part in _parts(rows, slopes):
+        mass, _ = posterior(rows, logs, quadrature, part)
+        weights, mean = rows.weights[part], np.zeros((len(mass), n_cells))
+        for q in range(mass.shape[1]):
+            active = np.flatnonzero(mass[:, q] > NEGLIGIBLE)
+            if len(active):
+                scores = _dense(rows.scores(slopes[:, :, q], active + part.start))
+                mean[active] += scores * mass[active, q, None]
+                if is_observed:
+                    scores *= np.sqrt(mass[active, q] * weights[active])[:, None]
+                    total -= scores.T @ scores
+        total += mean.T @ (mean * weights[:, None])
     return total
 
 
-def _mass_by_node(
-    rows: Rows, logs: FloatArray, quadrature: Quadrature, *, weighted: bool = True
-) -> list[tuple[IntArray, FloatArray]]:
-    """Return for each node the rows whose posterior reaches it, and their (weighted) mass there."""
-    found: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in quadrature.nodes]
-    for part in chunks(len(rows.weights), logs.shape[2]):
+def _parts(rows: Rows, slopes: FloatArray) -> list[slice]:
+    """Return slices of rows whose posteriors and whose scores of all items fit the budget."""
+    n_items, _, n_nodes, width = slopes.shape
+    return chunks(len(rows.weights), max(n_nodes, n_items * width // SCORES_PER_MASS))
+
+
+def _products_of_cells(
+    rows: SparseRows,
+    quadrature: Quadrature,
+    logs: FloatArray,
+    slopes: FloatArray,
+    spread: sp.csr_array,
+    is_observed: bool,
+) -> FloatArray:
+    """Return spread' P spread for the P of :func:`_products`, person by person on the observed cells alone."""
+    n_items, n_categories, n_nodes, width = slopes.shape
+    table = np.ascontiguousarray(slopes).reshape(n_items * n_categories, n_nodes, width)
+    columns = np.full(n_items * width, -1)
+    columns[spread.nonzero()[0]] = spread.nonzero()[1]
+    columns = np.repeat(columns.reshape(n_items, width), n_categories, axis=0)
+    total = np.zeros((spread.shape[1], spread.shape[1]))
+    for part in chunks(len(rows.weights), n_nodes):
         mass, _ = posterior(rows, logs, quadrature, part)
-        for q in range(len(quadrature.nodes)):
-            active = np.flatnonzero(mass[:, q] > NEGLIGIBLE)
-            scale = rows.weights[part][active] if weighted else 1.0
-            found[q].append((active + part.start, mass[active, q] * scale))
-    return [
-        (np.concatenate([rows_ for rows_, _ in parts]), np.concatenate([mass for _, mass in parts])) for parts in found
-    ]
+        own = rows.indicators[part]
+        _add_products(total, own.indptr, own.indices, table, columns, mass, rows.weights[part], is_observed)
+    return total
+
+
+@njit(cache=True)
+def _add_products(
+    total: FloatArray,
+    indptr: IntArray,
+    indicators: IntArray,
+    table: FloatArray,
+    columns: IntArray,
+    mass: FloatArray,
+    weights: FloatArray,
+    is_observed: bool,
+) -> None:
+    """Add each person's products to the free parameters of the items answered.
+
+    `table` has shape (n_indicators, n_nodes, n_parameters), and `columns` holds the free parameter of each of its
+    numbers, shape (n_indicators, n_parameters), -1 for none.
+    """
+    width = columns.shape[1]
+    place = np.full(total.shape[0], -1)
+    for i in range(len(weights)):
+        nodes = np.flatnonzero(mass[i] > NEGLIGIBLE)
+        answered = indicators[indptr[i] : indptr[i + 1]]
+        used, n = np.empty(len(answered) * width, dtype=np.int64), 0
+        for c in answered:
+            for column in columns[c]:
+                if column >= 0 and place[column] < 0:
+                    place[column], used[n] = n, column
+                    n += 1
+        half = np.zeros((len(nodes), n))  # scores times the root of the mass
+        root = np.sqrt(mass[i][nodes])
+        for q in range(len(nodes)):
+            for c in answered:
+                for h in range(width):
+                    if columns[c, h] >= 0:
+                        half[q, place[columns[c, h]]] += root[q] * table[c, nodes[q], h]
+        mean = root @ half
+        products = np.outer(mean, mean)
+        if is_observed:
+            products -= half.T @ half
+        for a in range(n):
+            place[used[a]] = -1
+            for b in range(n):
+                total[used[a], used[b]] += weights[i] * products[a, b]
 
 
 def _dense(scores: Any) -> FloatArray:

@@ -1,6 +1,8 @@
 """The marginal likelihood of every family: gradients, an independent optimiser, brute-force integrals, invariances."""
 
+import tracemalloc
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from analytics.irt.fit_result import IrtFit
 from analytics.irt.graded import fit_graded
 from analytics.irt.items import category_probabilities
 from analytics.irt.logistic import fit_logistic
-from analytics.irt.marginal import Problem, objective
+from analytics.irt.marginal import Problem, SlopeRole, objective
 from analytics.irt.model_spec import MarginalOptions
 from analytics.irt.observed_information import information
 from analytics.irt.partial_credit import fit_partial_credit
@@ -228,6 +230,53 @@ def test_sparse_long_input_gives_the_dense_fit(model: str, rng: np.random.Genera
     np.testing.assert_allclose(a.items.thresholds, b.items.thresholds, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(a.thresholds_se, b.thresholds_se, rtol=1e-2)
     np.testing.assert_allclose(a.theta, b.theta, atol=1e-3)
+
+
+@pytest.mark.parametrize("slope", get_args(SlopeRole))
+@pytest.mark.parametrize(("family", "width", "n_categories"), CASES)
+def test_information_of_sparse_rows_is_that_of_the_table(
+    family: Family, width: int, n_categories: int, slope: SlopeRole, rng: np.random.Generator
+) -> None:
+    n_items = 30
+    in_item = np.full(n_items, n_categories)
+    in_item[::4] = 2  # items with fewer categories lack a parameter
+    values = rng.integers(0, in_item, (300, n_items)).astype(float)
+    values[rng.random(values.shape) < 0.85] = np.nan
+    values[7] = np.nan
+    sparse = responses_from_matrix(values, weights=rng.integers(0, 4, 300))
+    codes = np.where(np.isnan(values), -1, values).astype(np.int8)
+    dense = replace(sparse, dense=codes)
+    assert sparse.dense is None
+    x = np.concatenate([np.full((n_items, 1), 1.2), rng.normal(scale=0.5, size=(n_items, width - 1))], axis=1)
+    problem = Problem(family, slope, in_item, x, (5.0, 17.0) if width == 3 and family is LOGISTIC else None)
+    for method in ("observed", "cross_product"):
+        ours, expected = (
+            information(problem, prepare_rows(data, n_categories), normal_grid(), x, method)[0]
+            for data in (sparse, dense)
+        )
+        tolerance = 1e-8 if method == "observed" else 1e-12  # the complete information is a difference quotient
+        np.testing.assert_allclose(ours, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("model", ["rasch", "pcm"])
+def test_memory_of_a_sparse_fit_grows_with_the_observed_cells(model: str, rng: np.random.Generator) -> None:
+    def some_cells(n_persons: int, n_items: int, each: int = 5) -> Responses:
+        rows = np.repeat(np.arange(n_persons), each)
+        items = np.concatenate([rng.choice(n_items, each, replace=False) for _ in range(n_persons)])
+        p = 1 / (1 + np.exp(-rng.normal(size=n_persons)[rows]))
+        values = rng.binomial(1 if model == "rasch" else 2, p)
+        return responses_from_long(rows, items, values, person_ids=range(n_persons), item_ids=range(n_items))
+
+    FITS[model](some_cells(200, 40))  # compiles what is compiled
+    data = some_cells(5000, 400)
+    tracemalloc.start()
+    fit: IrtFit = FITS[model](data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert data.dense is None
+    assert np.all(fit.thresholds_se > 0)
+    # some ten numbers a cell, and the information of the parameters a few times; one table of persons x items has 16 MB
+    assert peak < 30 * 8 * data.n_observed + 8 * 8 * fit.n_parameters**2 + 5e6
 
 
 def test_cross_product_information_is_close_on_many_rows(rng: np.random.Generator) -> None:
