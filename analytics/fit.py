@@ -133,14 +133,10 @@ def _table(responses: Responses) -> np.ndarray[tuple[int, ...], np.dtype[np.floa
 
 
 def _fit_ctt(responses: Responses, missing: MissingPolicy) -> FitReport:
-    """Return classical item statistics; a weight repeats its row."""
-    times = responses.weights.astype(np.int64)
-    if np.any(times != responses.weights):
-        wrong = responses.weights[times != responses.weights][0]
-        raise ValueError(f"weights of classical statistics repeat rows and must be whole numbers; got {wrong:g}")
-    top = max(1, responses.highest_score)
-    table = np.repeat(_table(responses), times, axis=0)
-    return report_ctt(item_statistics(table, missing_policy=missing, max_score=float(top)), responses, table)
+    """Return classical item statistics; a weight counts its row that often."""
+    top = float(max(1, responses.highest_score))
+    found = item_statistics(_table(responses), missing_policy=missing, max_score=top, weight=responses.weights)
+    return report_ctt(found, responses)
 
 
 def _fit_testlet(

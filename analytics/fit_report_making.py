@@ -137,7 +137,7 @@ def _why(fit: TestletMarginalFit, j: int) -> str:
     return "no response" if np.isnan(fit.b[j]) else "every response is alike: the estimate is infinite"
 
 
-def report_ctt(found: ItemStatistics, data: Responses, table: FloatArray) -> FitReport:
+def report_ctt(found: ItemStatistics, data: Responses) -> FitReport:
     """Return the report of classical statistics of a table of rows: no likelihood and no ability, the score instead."""
     summary = FitSummary(
         model="ctt",
@@ -147,9 +147,9 @@ def report_ctt(found: ItemStatistics, data: Responses, table: FloatArray) -> Fit
         log_likelihood=NAN,
         marginal_log_likelihood=NAN,
         n_parameters=None,
-        n_persons=float(len(table)),
+        n_persons=float(data.weights.sum()),
         n_items=data.n_items,
-        n_observed=float(np.count_nonzero(~np.isnan(table))),
+        n_observed=float(found.n_raters.sum()),
         sd_theta=NAN,
         ability_method="none",
         is_converged=True,

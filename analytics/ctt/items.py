@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from analytics.literals import MissingPolicy, check_option
 from analytics.matrix import FloatArray, IntArray
 
 _RELATIVE_ZERO = 1e-10  # a variance below this share of its mean square is rounding, not spread
+_MOST_REPEATS = 2.0**53  # beyond, a count is no longer exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class ItemStatistics:
     Attributes
     ----------
     n_raters
-        Raters whose response is observed, shape (n_items,).
+        Raters whose response is observed, each as often as its weight says, shape (n_items,).
     facility
         Mean score over the maximum, shape (n_items,); NaN without responses.
     item_total_r, item_rest_r
@@ -44,7 +45,11 @@ class ItemStatistics:
 
 
 def item_statistics(
-    responses: NDArray[np.generic], *, missing_policy: MissingPolicy = "omit", max_score: float = 1.0
+    responses: NDArray[np.generic],
+    *,
+    missing_policy: MissingPolicy = "omit",
+    max_score: float = 1.0,
+    weight: ArrayLike | None = None,
 ) -> ItemStatistics:
     """Facility and discrimination of every item.
 
@@ -57,14 +62,24 @@ def item_statistics(
         over the items observed, times the number of items.
     max_score
         Score that counts as facility 1.
+    weight
+        How often each row counts, shape (n_raters,), whole numbers; a weight of 3 is the row three times. None: once.
 
     Returns
     -------
     ItemStatistics
+
+    Raises
+    ------
+    ValueError
+        If the missing policy is unknown, or a weight is no whole number.
     """
     check_option("missing_policy", missing_policy, MissingPolicy)
     responses = np.asarray(responses)
-    if responses.dtype.kind in "bui" and responses.dtype.itemsize == 1 and responses.size:
+    times = _repeats(weight, len(responses))
+    if not times.all():
+        responses, times = responses[times > 0], times[times > 0]
+    if weight is None and responses.dtype.kind in "bui" and responses.dtype.itemsize == 1 and responses.size:
         found = _binary_statistics(responses.view(np.int8), missing_policy, max_score)
         if found is not None:
             return found
@@ -72,17 +87,18 @@ def item_statistics(
     if missing_policy == "incorrect":
         x = np.nan_to_num(x, nan=0.0)
     seen = (~np.isnan(x)).astype(np.float64)
-    n_seen, n = seen.sum(axis=1), seen.sum(axis=0)
-    facility = _ratio(np.nan_to_num(x, nan=0.0).sum(axis=0), n * max_score)
+    n_seen, n = seen.sum(axis=1), times @ seen
+    sums = times @ np.nan_to_num(x, nan=0.0)
+    facility = _ratio(sums, n * max_score)
     # correlations do not see a common constant; taking it out keeps sums of squares small
-    x = np.where(seen > 0, x - np.sum(np.nan_to_num(x, nan=0.0)) / max(seen.sum(), 1.0), 0.0)
+    x = np.where(seen > 0, x - sums.sum() / max(n.sum(), 1.0), 0.0)
     total = x.sum(axis=1)
     own_mean, others = _ratio(total, n_seen), n_seen > 1
-    item_total = _correlate(x, seen, level=np.nan_to_num(own_mean), share=np.zeros(n_seen.size))
+    item_total = _correlate(x, seen, times, level=np.nan_to_num(own_mean), share=np.zeros(n_seen.size))
     share = _ratio(np.ones(n_seen.size), n_seen - 1.0)
     seen_with_rest = seen * others[:, None]
     level = np.where(others, total * np.nan_to_num(share), 0.0)
-    item_rest = _correlate(x * others[:, None], seen_with_rest, level=level, share=np.nan_to_num(share))
+    item_rest = _correlate(x * others[:, None], seen_with_rest, times, level=level, share=np.nan_to_num(share))
     return ItemStatistics(
         n_raters=n.astype(np.int64),
         facility=facility,
@@ -100,21 +116,36 @@ def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     return out
 
 
-def _correlate(x: FloatArray, seen: FloatArray, *, level: FloatArray, share: FloatArray) -> FloatArray:
-    """Pearson correlation of each column x_j with the score level_i - share_i x_ij over the rows seen."""
-    n = seen.sum(axis=0)
-    sum_x, sum_xx = x.sum(axis=0), (x * x).sum(axis=0)
-    x_share = share @ x
-    sum_s = level @ seen - x_share
-    sum_ss = level**2 @ seen - 2.0 * (level * share) @ x + share**2 @ (x * x)
-    sum_xs = level @ x - share @ (x * x)
+def _repeats(weight: ArrayLike | None, n_rows: int) -> FloatArray:
+    """Return how often each row counts, refusing what is no number of repeats."""
+    if weight is None:
+        return np.ones(n_rows)
+    found = np.asarray(weight, dtype=np.float64)
+    if found.shape != (n_rows,):
+        raise ValueError(f"{n_rows} rows need {n_rows} weights; got shape {found.shape}")
+    is_count = (found >= 0) & (found <= _MOST_REPEATS) & (found == np.floor(found))
+    if not np.all(is_count):
+        wrong = found[~is_count][0]
+        raise ValueError(f"weights of classical statistics repeat rows and must be whole numbers; got {wrong:g}")
+    return found
+
+
+def _correlate(
+    x: FloatArray, seen: FloatArray, times: FloatArray, *, level: FloatArray, share: FloatArray
+) -> FloatArray:
+    """Pearson correlation of each column x_j with the score level_i - share_i x_ij over the rows seen, times_i each."""
+    x_x, times_level, times_share = x * x, times * level, times * share
+    n, sum_x, sum_xx = times @ seen, times @ x, times @ x_x
+    sum_s = times_level @ seen - times_share @ x
+    sum_ss = (times_level * level) @ seen - 2.0 * (times_level * share) @ x + (times_share * share) @ x_x
+    sum_xs = times_level @ x - times_share @ x_x
     safe = np.maximum(n, 1.0)
     var_x, var_s = sum_xx - sum_x**2 / safe, sum_ss - sum_s**2 / safe
     covariance = sum_xs - sum_x * sum_s / safe
     spread = (var_x > _RELATIVE_ZERO * sum_xx) & (var_s > _RELATIVE_ZERO * np.maximum(sum_ss, 1e-300)) & (n >= 2)
     r = np.full(n.size, np.nan)
     r[spread] = covariance[spread] / np.sqrt(var_x[spread] * var_s[spread])
-    return np.minimum(np.maximum(r, -1.0), 1.0)
+    return np.asarray(np.clip(r, -1.0, 1.0))
 
 
 def _is_constant(x: FloatArray, seen: FloatArray) -> NDArray[np.bool_]:

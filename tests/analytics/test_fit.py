@@ -190,8 +190,12 @@ def test_weighted_rows_of_classical_statistics_equal_repeated_rows(rng: np.rando
     values, weights = some_responses(rng), rng.integers(0, 4, 120)
     weighted = fit_matrix(responses_from_matrix(values, weights=weights), model="ctt")
     repeated = fit_matrix(responses_from_matrix(np.repeat(values, weights, axis=0)), model="ctt")
-    assert weighted.items == repeated.items
+    for ours, expected in zip(weighted.items, repeated.items, strict=True):
+        for name in ("n", "facility", "item_total_r", "item_rest_r"):
+            assert getattr(ours, name) == pytest.approx(getattr(expected, name), abs=1e-10)
     assert weighted.fit == repeated.fit
+    often = fit_matrix(responses_from_matrix(values, weights=weights * 1e6), model="ctt")
+    assert often.fit.n_persons == 1e6 * weights.sum()
     with pytest.raises(ValueError, match=r"whole.*0\.5"):
         fit_matrix(responses_from_matrix(values, weights=np.full(120, 0.5)), model="ctt")
 

@@ -125,3 +125,37 @@ def test_bytes_that_are_no_binary_responses_are_scores(rng) -> None:
     ours, expected = item_statistics(x, max_score=3.0), item_statistics(x.astype(float), max_score=3.0)
     np.testing.assert_allclose(ours.item_rest_r, expected.item_rest_r, atol=1e-12)
     np.testing.assert_array_equal(ours.facility, expected.facility)
+
+
+@pytest.mark.parametrize("policy", ["omit", "incorrect"])
+def test_a_weight_is_the_row_repeated(rng, policy) -> None:
+    x, weight = rng.integers(0, 4, (60, 8)).astype(float), rng.integers(0, 6, 60)
+    x[rng.random(x.shape) < 0.3] = np.nan
+    x[:, 5], x[weight > 0, 6] = 1.0, 2.0  # constant, and constant but for rows that count 0 times
+    x[:, 7] = np.nan
+    x[np.flatnonzero(weight == 1)[0], 7] = 1.0
+    repeated = np.repeat(x, weight, axis=0)
+    ours, expected = (
+        item_statistics(table, missing_policy=policy, max_score=3.0, weight=times)
+        for table, times in ((x, weight), (repeated, None))
+    )
+    assert ours.undefined_reason == expected.undefined_reason
+    for name in ("n_raters", "facility", "item_total_r", "item_rest_r"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(expected, name), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.uint8])
+def test_equal_weights_of_any_size_change_counts_alone(rng, dtype) -> None:
+    x = (rng.random((50, 6)) < 0.6).astype(dtype)
+    once, often = item_statistics(x), item_statistics(x, weight=np.full(50, 10**6))
+    np.testing.assert_array_equal(often.n_raters, once.n_raters * 10**6)
+    for name in ("facility", "item_total_r", "item_rest_r"):
+        np.testing.assert_allclose(getattr(often, name), getattr(once, name), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("weight", [[1.0, 0.5], [1.0, -1.0], [1.0, np.nan], [1.0, np.inf]])
+def test_a_weight_that_is_no_number_of_rows_is_refused(weight) -> None:
+    with pytest.raises(ValueError, match=f"must be whole numbers; got {weight[1]:g}"):
+        item_statistics(np.eye(2), weight=weight)
+    with pytest.raises(ValueError, match=r"2 rows need 2 weights; got shape \(3,\)"):
+        item_statistics(np.eye(2), weight=[1, 1, 1])
