@@ -114,7 +114,8 @@ def test_make_targets_exist() -> None:
 
 
 def test_make_help_aligns_what_the_targets_do() -> None:
-    done = subprocess.run(["make", "help"], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
+    command = ["make", "--no-print-directory", "help"]
+    done = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
     shown = [re.fullmatch(r"(  make ([a-z-]+) {2,})\S.*", line) for line in done.stdout.splitlines()]
     assert all(shown), done.stdout
     columns = {(len(line[1]), line[2]) for line in shown if line is not None}
