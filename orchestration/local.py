@@ -48,6 +48,8 @@ DBT_ERRORS = "Errors parsed from dbt logs:"
 TURN = "turn to refresh"
 """Lock that runs of the command line hold while they look whether a refresh is needed, and refresh."""
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+RECORDS_WAIT_SECONDS = 120.0
+"""How long one process waits while another opens Dagster's records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +73,25 @@ def prepare_dagster_home(settings: Settings) -> None:
     settings.dagster_home.mkdir(parents=True, exist_ok=True)
     configuration = settings.dagster_home / "dagster.yaml"
     if not configuration.exists():
-        configuration.write_text(DAGSTER_YAML)
+        aside = configuration.with_suffix(f".{os.getpid()}")
+        aside.write_text(DAGSTER_YAML)
+        aside.replace(configuration)  # whole at once: another process may be reading it
     os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
     os.environ["DAGSTER_DISABLE_TELEMETRY"] = "true"
 
 
 def open_instance(settings: Settings) -> DagsterInstance:
-    """Open Dagster's records for many events in a row, and without files per step: the whole run has one log."""
+    """Open Dagster's records for many events in a row, and without files per step: the whole run has one log.
+
+    Dagster makes their tables when there are none, and fails where another process does so at the same moment; hence
+    one at a time.
+    """
     quick = {
         name: {"module": implementation.__module__, "class": implementation.__name__}
         for name, implementation in (("event_log_storage", EventLog), ("compute_logs", NoOpComputeLogManager))
     }
-    return DagsterInstance.from_ref(InstanceRef.from_dir(str(settings.dagster_home), overrides=quick))
+    with hold(settings.locks, "dagster records", wait_seconds=RECORDS_WAIT_SECONDS):
+        return DagsterInstance.from_ref(InstanceRef.from_dir(str(settings.dagster_home), overrides=quick))
 
 
 @contextlib.contextmanager

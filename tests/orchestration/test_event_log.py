@@ -1,5 +1,6 @@
 """The house's event log beside Dagster's own: the same files, written while they are kept open."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from dagster._core.storage.event_log import SqliteEventLogStorage
 
 from orchestration.event_log import EventLog
 from orchestration.local import open_instance, prepare_dagster_home
-from orchestration.settings import load_settings
+from orchestration.settings import PROJECT_ROOT, load_settings
 
 REPORT_AND_DIE = """
 import os, signal
@@ -22,6 +23,18 @@ with open_instance(load_settings()) as instance:
     for n in range(20):
         instance.report_runless_asset_event(AssetMaterialization("seen", metadata={"n": n}))
     os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+OPEN_AT_ONCE = """
+import sys, time
+from orchestration.local import open_instance, prepare_dagster_home
+from orchestration.settings import load_settings
+settings = load_settings()
+print("ready", flush=True)
+sys.stdin.readline()
+prepare_dagster_home(settings)
+with open_instance(settings) as instance:
+    assert instance.get_runs() == []
 """
 
 
@@ -53,6 +66,19 @@ def test_what_the_house_replaces_of_the_storage_is_still_there() -> None:
     for name in ("_connect", "has_table", "wipe", "config_type", "from_config_value"):
         assert name in vars(SqliteEventLogStorage)
         assert name in vars(EventLog)
+
+
+def test_records_that_several_processes_open_first_at_the_same_time_are_made_once(tmp_path: Path) -> None:
+    ours = {**os.environ, "THETAHOUSE_HOME": str(tmp_path), "PYTHONPATH": str(PROJECT_ROOT)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    opening = [subprocess.Popen([sys.executable, "-c", OPEN_AT_ONCE], env=ours, **pipes) for _ in range(4)]
+    for process in opening:
+        assert process.stdout.readline() == "ready\n"
+    for process in opening:
+        process.stdin.write("now\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=120)[1] for process in opening]
+    assert [process.returncode for process in opening] == [0, 0, 0, 0], said
 
 
 def test_a_run_is_written_where_dagster_itself_reads_it(home: Path) -> None:
