@@ -10,7 +10,7 @@ from analytics.irt.design import Finding
 from analytics.irt.responses import FloatArray, IntArray
 
 FacetsSeMethod = Literal["observed", "cross_product", "none"]
-"""Curvature by two passes a parameter, outer products of the persons' scores, or no standard errors."""
+"""Exact second derivatives, outer products of the persons' scores, or no standard errors."""
 
 
 @dataclass(frozen=True, slots=True)

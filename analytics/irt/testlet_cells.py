@@ -18,7 +18,7 @@ from analytics.irt.vector_math import FAST, larger, vector_exp
 from analytics.matrix import FloatArray, IntArray
 
 # error_model="numpy": the check for division by zero would keep the inner loop from being vectorised.
-PARALLEL_CELLS = 2_000_000  # below this, starting threads costs more than it saves
+PARALLEL_CELLS = 2_000_000  # below this, neither threads nor a start in single precision save what they cost
 _CHUNKS = 32  # sums over testlets are taken chunk by chunk, so that they do not depend on the number of threads
 _LARGEST_LOGIT = 35.0
 _LARGEST_LOG = 600.0  # one factor more is e ** 671 at most: no overflow at the clipped logits
