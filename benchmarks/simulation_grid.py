@@ -2,6 +2,7 @@
 
     python benchmarks/simulation_grid.py                     # every cell, 200 replicates: a few hours on one core
     python benchmarks/simulation_grid.py --items 800         # the cheap cells
+    python benchmarks/simulation_grid.py --keep FILE         # go on where a run that kept its replicates there stopped
     python benchmarks/simulation_grid.py --dependent         # 3 models x 7 raters only
 
 Raters, items, abilities, difficulties and effects are drawn anew in every replicate, abilities with SD 1; testlets have
@@ -13,9 +14,11 @@ apart. The last row is the largest Monte-Carlo standard error of each column ove
 
 import argparse
 import itertools
+import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import norm
@@ -66,13 +69,24 @@ def agreement(estimate: np.ndarray, truth: np.ndarray) -> tuple[float, float, fl
     return r, float(np.sqrt(np.mean((estimate - truth) ** 2))), float(r * truth.std() / estimate.std())
 
 
-def replicate(cell: Cell, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the numbers of one replicate, covered items by decile of b, and the items of each decile.
+@dataclass(frozen=True, slots=True)
+class Replicate:
+    """The numbers of one replicate, covered items by decile of b, the items of each decile, and CPU seconds.
 
-    The last row of the two counts is that of items that all raters answer alike, which are in no decile.
+    The last entry of the two counts is that of items that all raters answer alike, which are in no decile.
     """
-    x = cell.draw(rng)
+
+    numbers: list[float]
+    covered: list[float]
+    items: list[int]
+    seconds: float
+
+
+def replicate(cell: Cell, x: SimulatedResponses) -> Replicate:
+    """Fit simulated responses and compare the fit with the truth."""
+    started = time.process_time()
     fit = cell.fit(x)
+    seconds = time.process_time() - started
     right = x.responses.sum(axis=0)
     is_extreme = (right == 0) | (right == cell.n_raters)
     covered = np.abs(fit.b - x.b) <= Z * fit.b_se
@@ -84,14 +98,32 @@ def replicate(cell: Cell, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
         fit.sd_theta - 1.0, fit.sd_b - cell.sd_b, fit.sd_u - cell.sd_u, sd_v,
         np.mean(np.abs(fit.theta - x.theta) <= Z * fit.theta_se), np.mean(covered),
     ]  # fmt: skip
-    return np.array(numbers, dtype=float), np.bincount(place, covered, 11), np.bincount(place, minlength=11)
+    counts = np.bincount(place, covered, 11).tolist(), np.bincount(place, minlength=11).tolist()
+    return Replicate([float(number) for number in numbers], *counts, seconds)
+
+
+def replicates_of(cell: Cell, count: int, keep: Path | None) -> list[Replicate]:
+    """Return the first replicates of a cell; those that `keep` has are drawn again, as the next follow from them."""
+    name = " ".join(map(str, cell.seed()))
+    lines = keep.read_text(encoding="utf-8").splitlines() if keep is not None and keep.exists() else []
+    kept = [Replicate(**line["found"]) for line in map(json.loads, lines) if line["cell"] == name][:count]
+    rng = np.random.default_rng(cell.seed())
+    for done in range(count):
+        x = cell.draw(rng)
+        if done < len(kept):
+            continue
+        kept.append(replicate(cell, x))
+        if keep is not None:
+            with keep.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"cell": name, "found": asdict(kept[-1])}) + "\n")
+    return kept
 
 
 def row(name: str, values: list[str]) -> str:
     return f"| {name} | " + " | ".join(values) + " |"
 
 
-def grid(cells: Iterator[Cell], replicates: int) -> None:
+def grid(cells: Iterator[Cell], replicates: int, keep: Path | None) -> None:
     columns = (
         "raters × items, SD b, SD u, facet", "r θ", "RMSE θ", "slope θ", "r b", "RMSE b", "slope b", "bias SD θ",
         "bias SD b", "bias SD u", "bias SD v", "cover θ", "cover b", "by decile of b, easiest first", "extreme (share)",
@@ -100,13 +132,11 @@ def grid(cells: Iterator[Cell], replicates: int) -> None:
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns), flush=True)
     largest = np.full(12, np.nan)
     for cell in cells:
-        rng, started = np.random.default_rng(cell.seed()), time.process_time()
-        found = [replicate(cell, rng) for _ in range(replicates)]
-        seconds = (time.process_time() - started) / replicates
-        numbers = np.array([one[0] for one in found])
+        found = replicates_of(cell, replicates, keep)
+        numbers = np.array([one.numbers for one in found])
         mean = numbers.mean(axis=0)
         largest = np.fmax(largest, numbers[:, 1:].std(axis=0, ddof=1) / np.sqrt(replicates))
-        inside, of = sum(one[1] for one in found), sum(one[2] for one in found)
+        inside, of = np.sum([one.covered for one in found], axis=0), np.sum([one.items for one in found], axis=0)
         share = [f"{a / n:.2f}" if n else "–" for a, n in zip(inside, of, strict=True)]
         print(
             row(
@@ -116,7 +146,7 @@ def grid(cells: Iterator[Cell], replicates: int) -> None:
                     *(f"{value:+.3f}" if np.isfinite(value) else "–" for value in mean[7:11]),
                     *(f"{value:.3f}" for value in mean[11:13]),
                     " ".join(share[:10]), f"{share[10]} ({of[10] / of.sum():.1%})", str(replicates),
-                    str(int(np.sum(numbers[:, 0] == 0))), f"{seconds:.2f}",
+                    str(int(np.sum(numbers[:, 0] == 0))), f"{np.mean([one.seconds for one in found]):.2f}",
                 ],
             ),
             flush=True,
@@ -154,13 +184,14 @@ def main() -> None:
     ask.add_argument("--sd-b", type=float, nargs="+", default=SD_B, choices=SD_B)
     ask.add_argument("--sd-u", type=float, nargs="+", default=SD_U, choices=SD_U)
     ask.add_argument("--facet", nargs="+", default=("no", "yes"), choices=("no", "yes"))
+    ask.add_argument("--keep", type=Path, help="file of replicates, one a line, which is added to")
     ask.add_argument("--dependent", action="store_true", help="only the table of 3 models x 7 raters")
     asked = ask.parse_args()
     if asked.dependent:
         dependent(asked.replicates)
         return
     cells = itertools.product(asked.facet, asked.items, asked.raters, asked.sd_b, asked.sd_u)
-    grid((Cell(n, j, sd_b, sd_u, f == "yes") for f, j, n, sd_b, sd_u in cells), asked.replicates)
+    grid((Cell(n, j, sd_b, sd_u, f == "yes") for f, j, n, sd_b, sd_u in cells), asked.replicates, asked.keep)
 
 
 if __name__ == "__main__":
