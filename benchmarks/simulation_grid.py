@@ -99,7 +99,7 @@ def replicate(cell: Cell, x: SimulatedResponses) -> Replicate:
         np.mean(np.abs(fit.theta - x.theta) <= Z * fit.theta_se), np.mean(covered),
     ]  # fmt: skip
     counts = np.bincount(place, covered, 11).tolist(), np.bincount(place, minlength=11).tolist()
-    return Replicate([float(number) for number in numbers], *counts, seconds)
+    return Replicate(np.array(numbers, dtype=float).tolist(), *counts, seconds)
 
 
 def replicates_of(cell: Cell, count: int, keep: Path | None) -> list[Replicate]:
