@@ -124,18 +124,10 @@ def fit_ratings(ratings: Ratings) -> FitReport:
     return report_facets(fit_facets(ratings), "omit")
 
 
-def _table(responses: Responses) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Return the responses as a table with NaN for missing."""
-    rows, items, values = responses.triples()
-    table = np.full((responses.n_persons, responses.n_items), np.nan)
-    table[rows, items] = values
-    return table
-
-
 def _fit_ctt(responses: Responses, missing: MissingPolicy) -> FitReport:
     """Return classical item statistics; a weight counts its row that often."""
     top = float(max(1, responses.highest_score))
-    found = item_statistics(_table(responses), missing_policy=missing, max_score=top, weight=responses.weights)
+    found = item_statistics(responses.table(), missing_policy=missing, max_score=top, weight=responses.weights)
     return report_ctt(found, responses)
 
 
@@ -155,9 +147,9 @@ def _fit_testlet(
         if weight is not None:
             raise ValueError(f"method {method!r} counts every row once; repeat the rows instead of weighting them")
         how: Integration = "laplace" if method == "marginal_laplace" else method
-        return report_testlet_marginal(fit_testlet_marginal(_table(data), codes, method=how), data, missing)
+        return report_testlet_marginal(fit_testlet_marginal(data.table(), codes, method=how), data, missing)
     options = TestletOptions(variances="given" if method == "given" else "laplace")
-    return report_testlet(fit_testlet(_table(data), codes, options, weight=weight), data, missing)
+    return report_testlet(fit_testlet(data, codes, options, weight=weight), data, missing)
 
 
 def _ratings(data: Responses, testlets: Sequence[str] | None) -> Ratings:

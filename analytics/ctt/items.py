@@ -172,9 +172,7 @@ def _reasons(
     return tuple(reasons)
 
 
-def _binary_statistics(
-    x: NDArray[np.int8], missing_policy: MissingPolicy, max_score: float
-) -> ItemStatistics | None:
+def _binary_statistics(x: NDArray[np.int8], missing_policy: MissingPolicy, max_score: float) -> ItemStatistics | None:
     """Item statistics of a complete 0/1 table from integer sums; None if a cell is neither 0 nor 1."""
     n, n_items = x.shape
     counts_right, sums = np.zeros(n_items, dtype=np.int32), np.zeros(n_items)  # float64 is exact to 2**53

@@ -64,6 +64,18 @@ class Responses:
         cells = self.values if self.dense is None else self.dense
         return max(int(cells.max(initial=0)), 0)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.n_persons, self.n_items
+
+    def table(self) -> FloatArray:
+        """Return a full table, NaN for missing, shape (n_persons, n_items)."""
+        rows, items, values = self.triples()
+        table = np.full(self.shape, np.nan)
+        table[rows, items] = values
+        return table
+
     def triples(self) -> tuple[IntArray, IntArray, CodeArray]:
         """Return row, item and score of each observed cell, row by row, each of shape (n_observed,)."""
         if self.dense is None:

@@ -10,7 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from analytics.irt.testlet_pack import Cells, pack_cells
+from analytics.irt.responses import Responses
+from analytics.irt.testlet_listed import pack_listed
+from analytics.irt.testlet_mode import AnyCells
+from analytics.irt.testlet_pack import pack_cells
 from analytics.irt.testlet_point import Scales
 from analytics.irt.testlet_result import DEFAULT_OPTIONS, TestletFit, TestletOptions, make_fit
 from analytics.irt.testlet_variances import estimate_scales, solve
@@ -18,7 +21,7 @@ from analytics.matrix import FloatArray, IntArray
 
 
 def fit_testlet(
-    responses: FloatArray,
+    responses: FloatArray | Responses,
     item_testlet: IntArray,
     options: TestletOptions = DEFAULT_OPTIONS,
     *,
@@ -30,7 +33,8 @@ def fit_testlet(
     ----------
     responses
         Shape (n_raters, n_items): 1 right, 0 wrong, NaN missing; any memory order. A complete table of one byte a cell
-        is read without a copy.
+        is read without a copy. Sparse `Responses` of more raters than items are fitted cell by cell, in memory that
+        grows with the observed cells and the square of the items; their own weights are not looked at.
     item_testlet
         Testlet of each item as an integer from 0, shape (n_items,).
     options
@@ -50,13 +54,14 @@ def fit_testlet(
         If no cell is observed or all responses are alike, the shapes disagree, a weight is not positive, or a response
         is neither 0, 1 nor missing.
     """
-    responses, item_testlet = np.asarray(responses), np.asarray(item_testlet, dtype=np.int64)
-    if responses.ndim != 2 or item_testlet.shape != (responses.shape[1],):
-        raise ValueError(f"responses {responses.shape} and item_testlet {item_testlet.shape} do not fit together")
-    weight = np.ones(responses.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
-    if weight.shape != responses.shape[:1] or not np.all(weight > 0):
+    item_testlet = np.asarray(item_testlet, dtype=np.int64)
+    shape = responses.shape if isinstance(responses, Responses) else np.shape(responses)
+    if len(shape) != 2 or item_testlet.shape != shape[1:]:
+        raise ValueError(f"responses {shape} and item_testlet {item_testlet.shape} do not fit together")
+    weight = np.ones(shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
+    if weight.shape != shape[:1] or not np.all(weight > 0):
         raise ValueError("weights must be positive, one for each rater")
-    cells = pack_cells(responses, item_testlet, int(item_testlet.max()) + 1, weight)
+    cells = _pack(responses, item_testlet, weight)
     n_right, n_seen = cells.right_rt.sum(), cells.n_item.sum()
     if n_seen == 0:
         raise ValueError("no response is observed: there is nothing to fit")
@@ -69,7 +74,17 @@ def fit_testlet(
     return make_fit(cells, solution, options, warnings, is_converged=is_converged)
 
 
-def _usable_scales(cells: Cells, options: TestletOptions) -> tuple[Scales, list[str]]:
+def _pack(responses: FloatArray | Responses, item_testlet: IntArray, weight: FloatArray) -> AnyCells:
+    """List the cells of sparse responses if raters are the long side; pack a table otherwise."""
+    n_testlets = int(item_testlet.max()) + 1
+    if not isinstance(responses, Responses):
+        return pack_cells(np.asarray(responses), item_testlet, n_testlets, weight)
+    if responses.dense is None and responses.n_persons > responses.n_items:
+        return pack_listed(responses, item_testlet, n_testlets, weight)
+    return pack_cells(responses.table(), item_testlet, n_testlets, weight)
+
+
+def _usable_scales(cells: AnyCells, options: TestletOptions) -> tuple[Scales, list[str]]:
     """Start values; where the design cannot show a testlet effect it is left out, and the result says so."""
     scales = Scales(options.sd_theta, options.sd_b, options.sd_u)
     if options.variances == "given":

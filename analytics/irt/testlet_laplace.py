@@ -2,8 +2,9 @@
 
 Holds the exact elimination of the Hessian over (theta, u, b, mean of b) in the order u (diagonal), b by testlet, then
 a dense system in theta and the mean: cost n_items * n_raters**2, right when raters are the short side. The other order
-is in `testlet_laplace_items`. From it follow standard errors of everything, the Laplace marginal likelihood and its
-derivatives in the log standard deviations. Does not hold the search for the mode.
+is in `testlet_laplace_items`, and for listed cells in `testlet_listed_items`. From it follow standard errors of
+everything, the Laplace marginal likelihood and its derivatives in the log standard deviations. Does not hold the
+search for the mode.
 """
 
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.irt.small_inverse import invert_all
+from analytics.irt.testlet_margins import Margins
 from analytics.irt.testlet_pack import Cells
 from analytics.irt.testlet_point import Point, Scales
 from analytics.matrix import FloatArray, IntArray
@@ -27,7 +29,7 @@ class Information:
     var_theta
         Shape (n_raters,).
     var_u
-        Shape (n_testlets, n_raters).
+        One for each rater x testlet pair, see `testlet_margins.Pairs`.
     var_b
         Shape (n_items,), packed order; includes the uncertainty of theta, u and the mean of b.
     var_mean_b
@@ -93,7 +95,7 @@ def make_batches(cells: Cells, scales: Scales, point: Point) -> list[Batch]:
             items = cells.starts[testlets][:, None] + np.arange(size)
             p = 1.0 / (1.0 + exp_b[items][:, :, None] * exp_minus_s[testlets][:, None, :])
             w = p * (1.0 - p)
-            if cells.observed.size:
+            if not cells.is_complete:
                 w *= cells.observed[items]
             kept = 1.0 / (1.0 + scales.u**2 * w.sum(axis=1))
             batches.append(Batch(testlets, items, w, w * (1.0 - 2.0 * p), kept, scales.u**2 * kept))
@@ -140,12 +142,12 @@ def information(cells: Cells, scales: Scales, point: Point) -> Information:
         var_b=var_b,
         var_mean_b=float(cov_z[-1, -1]),
         half_log_determinant=0.5 * float(log_determinant),
-        gradient=marginal_gradient(weight, scales, point, (var_theta, var_deviation, var_u), adjoint),
+        gradient=marginal_gradient(cells, scales, point, (var_theta, var_deviation, var_u), adjoint),
     )
 
 
 def marginal_gradient(
-    weight: FloatArray,
+    cells: Margins,
     scales: Scales,
     point: Point,
     variances: tuple[FloatArray, FloatArray, FloatArray],
@@ -158,8 +160,8 @@ def marginal_gradient(
 
     Parameters
     ----------
-    weight
-        Weight of each rater.
+    cells
+        For the weights of raters and of their pairs.
     scales, point
         Standard deviations and the mode.
     variances
@@ -169,9 +171,9 @@ def marginal_gradient(
     """
     parts = []
     for effect, variance, shift, sd, count in (
-        (point.theta, variances[0], adjoint.theta, scales.theta, weight),
+        (point.theta, variances[0], adjoint.theta, scales.theta, cells.weight),
         (point.b - point.mean_b, variances[1], adjoint.b - adjoint.mean_b, scales.b, 1.0),
-        (point.u, variances[2], adjoint.u, scales.u, weight),
+        (point.u, variances[2], adjoint.u, scales.u, cells.pairs.of_rater(cells.weight)),
     ):
         terms = count * (effect**2 + variance - sd**2 - effect * shift)
         parts.append(0.0 if sd == 0 else float(np.sum(terms)) / sd**2)

@@ -52,7 +52,7 @@ def information_by_items(cells: Cells, scales: Scales, point: Point) -> Informat
         var_b=np.diag(cov_b).copy(),
         var_mean_b=float(cov[-1, -1]),
         half_log_determinant=0.5 * log_determinant,
-        gradient=marginal_gradient(weight, scales, point, (var_theta, var_deviation, var_u), adjoint),
+        gradient=marginal_gradient(cells, scales, point, (var_theta, var_deviation, var_u), adjoint),
     )
 
 

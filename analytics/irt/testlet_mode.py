@@ -5,12 +5,22 @@ or the choice of the standard deviations, nor what a sweep does (`testlet_sweep`
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
+from analytics.irt.testlet_listed import ListedCells
+from analytics.irt.testlet_listed_passes import ListedPasses
 from analytics.irt.testlet_numba import NumbaPasses
 from analytics.irt.testlet_pack import Cells
+from analytics.irt.testlet_passes import Passes
 from analytics.irt.testlet_point import Point, Scales
 from analytics.irt.testlet_sweep import Sweep
 from analytics.irt.testlet_torch import TorchPasses
+
+AnyCells = Cells | ListedCells
+"""Responses in either layout."""
+
+Backend = Literal["numba", "torch"]
+"""Who runs the passes over the cells."""
 
 _FALLS = 0.9
 """A sweep leaves less than this share of the gradient (mostly a tenth) as long as the passes are precise enough."""
@@ -39,20 +49,20 @@ class Mode:
 
 
 def find_mode(
-    cells: Cells,
+    cells: AnyCells,
     scales: Scales,
     start: Point,
     *,
     tolerance: float,
     max_iterations: int,
-    passes: type[NumbaPasses] | type[TorchPasses] = NumbaPasses,
+    backend: Backend = "numba",
 ) -> Mode:
     """Minimise the penalised negative log-likelihood from `start`.
 
     The objective is convex, so a small gradient is the whole proof of convergence. Passes that begin in less than full
     precision end in it: once the gradient is small, or no longer falls.
     """
-    way = passes(cells, scales, start)
+    way = _passes(cells, scales, start, backend)
     sweep, before = Sweep(cells, scales, start, way), float("nan")  # nothing to compare with yet
     for iteration in range(max_iterations + 1):
         norm, is_last = sweep.gradient_norm(), iteration == max_iterations
@@ -66,3 +76,10 @@ def find_mode(
             way.refine()
         before = norm
     raise AssertionError("the loop returns")
+
+
+def _passes(cells: AnyCells, scales: Scales, start: Point, backend: Backend) -> Passes:
+    """Return the passes over this layout; listed cells are compiled whatever the back end, they gain nothing by it."""
+    if isinstance(cells, ListedCells):
+        return ListedPasses(cells, scales, start)
+    return (TorchPasses if backend == "torch" else NumbaPasses)(cells, scales, start)

@@ -39,7 +39,7 @@ class NumbaPasses:
             self._u[:] = start.u
         self._info, self._pull = (np.empty(shape, dtype=np.float32) for _ in range(2))
         self._edges = chunk_edges(cells)
-        self._seen = (cells.n_rt > 0).view(np.uint8) if cells.observed.size else np.empty((0, 0), dtype=np.uint8)
+        self._seen = (cells.n_rt > 0).view(np.uint8) if not cells.is_complete else np.empty((0, 0), dtype=np.uint8)
 
     @property
     def u(self) -> FloatArray:

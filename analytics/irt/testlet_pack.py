@@ -1,8 +1,9 @@
-"""Responses packed for the testlet model: items grouped by testlet, what the likelihood needs of them already summed.
+"""A table of responses packed for the testlet model: items grouped by testlet, what the likelihood needs summed.
 
-Holds the packed layout and the one reading of the matrix that fills it. Does not hold the passes over the cells
-(`testlet_cells`). Where nothing is missing the responses enter the likelihood only through sums over the items of a
-testlet and over raters, so that the matrix is not needed again.
+Holds the layout of a full table and the one reading that fills it. Does not hold the passes over the cells
+(`testlet_cells`), or cells that are listed because few are observed (`testlet_listed`). Where nothing is missing the
+responses enter the likelihood only through sums over the items of a testlet and over raters, so that the table is not
+needed again.
 """
 
 from dataclasses import dataclass
@@ -11,49 +12,23 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.irt.testlet_margins import Margins, Pairs, packed_order
 from analytics.matrix import FloatArray, IntArray
 
 _RATERS_AT_ONCE = 16  # their sums for one testlet are two cache lines, written together; and a byte holds 255
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells(Margins):
     """Responses packed for the passes: items sorted by testlet, one row of raters per item or testlet.
 
     Attributes
     ----------
-    order
-        Original column of each packed item, shape (n_items,).
-    starts
-        First packed item of each testlet and the end, shape (n_testlets + 1,).
     observed
         1 where a cell is observed, shape (n_items, n_raters), C order; empty (0, 0) when nothing is missing.
-    right_rt
-        Number of right answers, shape (n_testlets, n_raters).
-    n_rt
-        Number of observed cells, shape (n_testlets, n_raters).
-    right_item
-        Weighted number of right answers, shape (n_items,).
-    n_item, weight_item
-        Number of observed cells, and the weight of their raters, shape (n_items,).
-    weight
-        Weight of each rater, shape (n_raters,).
     """
 
-    order: IntArray
-    starts: IntArray
     observed: NDArray[np.uint8]
-    right_rt: FloatArray
-    n_rt: FloatArray
-    right_item: FloatArray
-    n_item: FloatArray
-    weight_item: FloatArray
-    weight: FloatArray
-
-    @property
-    def n_testlets(self) -> int:
-        """Number of testlets."""
-        return self.starts.size - 1
 
 
 def pack_cells(responses: NDArray[np.generic], item_testlet: IntArray, n_testlets: int, weight: FloatArray) -> Cells:
@@ -78,35 +53,42 @@ def pack_cells(responses: NDArray[np.generic], item_testlet: IntArray, n_testlet
     """
     is_byte = responses.dtype.kind in "bui" and responses.dtype.itemsize == 1
     x = np.ascontiguousarray(responses.view(np.int8) if is_byte else np.asarray(responses, dtype=np.float64))
-    order = np.argsort(item_testlet, kind="stable").astype(np.int64)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(item_testlet, minlength=n_testlets))]).astype(np.int64)
+    order, starts = packed_order(item_testlet, n_testlets)
     weight = np.ascontiguousarray(weight, dtype=np.float64)
     n_raters, n_items = x.shape
     right_rt, right_item = np.empty((n_testlets, n_raters)), np.zeros(n_items)
     _sum_right(x, order, starts, weight, right_rt, right_item)
-    if _is_complete(x):
+    is_complete = _is_complete(x)
+    if is_complete:
+        observed = np.empty((0, 0), dtype=np.uint8)
         n_rt = np.broadcast_to(np.diff(starts).astype(np.float64)[:, None], (n_testlets, n_raters))
         n_item, weight_item = np.full(n_items, float(n_raters)), np.full(n_items, weight.sum())
-        return Cells(
-            order, starts, np.empty((0, 0), dtype=np.uint8), right_rt, n_rt, right_item, n_item, weight_item, weight
-        )
-    by_item = x.T[order]
+    else:
+        observed = _observed(x.T[order])
+        n_rt = _sum_observed(observed, starts)
+        n_item, weight_item = observed.sum(axis=1, dtype=np.float64), observed @ weight
+    return Cells(
+        order=order,
+        starts=starts,
+        pairs=Pairs(n_raters, n_testlets),
+        right_rt=right_rt,
+        n_rt=n_rt,
+        right_item=right_item,
+        n_item=n_item,
+        weight_item=weight_item,
+        weight=weight,
+        is_complete=is_complete,
+        observed=observed,
+    )
+
+
+def _observed(by_item: NDArray[np.generic]) -> NDArray[np.uint8]:
+    """Return 1 where a cell is observed, refusing what is neither 0, 1 nor NaN."""
     is_missing = np.isnan(by_item)
     is_bad = ~(is_missing | (by_item == 0) | (by_item == 1))
     if is_bad.any():
         raise ValueError(f"the testlet model takes 0, 1 or missing; found {by_item[is_bad][0]!r}")
-    observed = np.ascontiguousarray(~is_missing).view(np.uint8)
-    return Cells(
-        order=order,
-        starts=starts,
-        observed=observed,
-        right_rt=right_rt,
-        n_rt=_sum_observed(observed, starts),
-        right_item=right_item,
-        n_item=observed.sum(axis=1, dtype=np.float64),
-        weight_item=observed @ weight,
-        weight=weight,
-    )
+    return np.ascontiguousarray(~is_missing).view(np.uint8)
 
 
 def _is_complete(x: NDArray[np.generic]) -> bool:

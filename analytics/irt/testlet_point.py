@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.irt.testlet_cells import CellSums
-from analytics.irt.testlet_pack import Cells
+from analytics.irt.testlet_margins import Margins
 from analytics.matrix import FloatArray
 
 LARGEST_STEP = 1.5  # logits; a full Newton step from a flat tail would overshoot
@@ -48,7 +48,7 @@ class Point:
     theta
         Shape (n_raters,).
     u
-        Shape (n_testlets, n_raters).
+        One for each rater x testlet pair, see `testlet_margins.Pairs`.
     b
         Shape (n_items,).
     mean_b
@@ -62,25 +62,25 @@ class Point:
 
     @property
     def s(self) -> FloatArray:
-        """Ability of each rater in each testlet, theta + u, shape (n_testlets, n_raters)."""
+        """Ability of each rater in each testlet, theta + u, shape (n_testlets, n_raters); beside a full table only."""
         return self.theta + self.u
 
 
-def start_point(cells: Cells) -> Point:
+def start_point(cells: Margins) -> Point:
     """Every effect at 0 and every difficulty at the logit of the overall failure rate."""
     n_seen, n_right = float(cells.n_rt.sum()), float(cells.right_rt.sum())
     mean_b = float(np.log((n_seen - n_right + 0.5) / (n_right + 0.5)))
     return Point(np.zeros(cells.weight.size), np.zeros(cells.n_rt.shape), np.full(cells.n_item.size, mean_b), mean_b)
 
 
-def rough_point(cells: Cells, scales: Scales) -> Point:
+def rough_point(cells: Margins, scales: Scales) -> Point:
     """Abilities and difficulties from logits of the shares of right answers; testlet effects at 0.
 
     Each logit is stretched by what mixing over the other effects took from it, and shrunken by what its responses tell
     against its prior, as in the normal approximation of the Rasch model (Cohen 1979).
     """
-    n_right = cells.right_rt.sum(axis=0)
-    n_seen = cells.n_rt.sum(axis=0) if cells.observed.size else np.full(n_right.size, float(cells.order.size))
+    n_right = cells.pairs.by_rater(cells.right_rt)
+    n_seen = np.full(n_right.size, float(cells.order.size)) if cells.is_complete else cells.pairs.by_rater(cells.n_rt)
     wrong_item = cells.weight_item - cells.right_item
     by_rater = np.log((n_right + 0.5) / (n_seen - n_right + 0.5))
     by_item = np.log((wrong_item + 0.5) / (cells.right_item + 0.5))
@@ -99,14 +99,14 @@ def rough_point(cells: Cells, scales: Scales) -> Point:
     )
 
 
-def penalty(cells: Cells, scales: Scales, point: Point) -> float:
+def penalty(cells: Margins, scales: Scales, point: Point) -> float:
     """Penalty of `point`: half the weighted sums of squares over the variances."""
-    raters = scales.theta_precision * point.theta**2 + scales.u_precision * np.einsum("tr,tr->r", point.u, point.u)
+    raters = scales.theta_precision * point.theta**2 + scales.u_precision * cells.pairs.squares_by_rater(point.u)
     items = scales.b_precision * (point.b - point.mean_b) ** 2
     return 0.5 * float(np.sum(cells.weight * raters) + np.sum(items))
 
 
-def gradient(cells: Cells, scales: Scales, point: Point, sums: CellSums) -> Point:
+def gradient(cells: Margins, scales: Scales, point: Point, sums: CellSums) -> Point:
     """Gradient of the penalised objective, rater parts per unit of the rater's weight."""
     residual = cells.right_rt - sums.expected_rt
     deviation = scales.b_precision * (point.b - point.mean_b)

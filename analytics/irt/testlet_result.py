@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.irt.testlet_laplace import Information
-from analytics.irt.testlet_mode import Mode
-from analytics.irt.testlet_pack import Cells
+from analytics.irt.testlet_margins import Margins, Pairs
+from analytics.irt.testlet_mode import Backend, Mode
 from analytics.irt.testlet_point import Scales
 from analytics.irt.testlet_scale import WithMarginalScale
 from analytics.literals import check_option
@@ -20,9 +20,6 @@ from analytics.matrix import FloatArray
 
 Variances = Literal["given", "laplace"]
 """Whether the standard deviations are taken as given or maximise the Laplace marginal likelihood."""
-
-Backend = Literal["numba", "torch"]
-"""Who runs the passes over the cells."""
 
 FLOAT32_GRADIENT = 5e-4
 """Smallest derivative that float32 can promise."""
@@ -94,8 +91,9 @@ class TestletFit(WithMarginalScale):
         that of b too); NaN for a rater without responses.
     b, b_se
         Difficulty and standard error, shape (n_items,); NaN for an item without responses.
-    u, u_se
-        Testlet effects, shape (n_raters, n_testlets); NaN where the rater answered nothing of the testlet.
+    effects, effect_errors, pairs
+        Testlet effects with their standard errors, one for each rater x testlet pair in the layout `pairs`; NaN where
+        the rater answered nothing of the testlet. `u` and `u_se` are the same as tables.
     mean_b, mean_b_se
         Mean of the difficulties.
     sd_theta, sd_b, sd_u
@@ -122,8 +120,9 @@ class TestletFit(WithMarginalScale):
     theta_se: FloatArray
     b: FloatArray
     b_se: FloatArray
-    u: FloatArray
-    u_se: FloatArray
+    effects: FloatArray
+    effect_errors: FloatArray
+    pairs: Pairs
     mean_b: float
     mean_b_se: float
     sd_theta: float
@@ -141,6 +140,16 @@ class TestletFit(WithMarginalScale):
     identification: str
     warnings: tuple[str, ...]
 
+    @property
+    def u(self) -> FloatArray:
+        """Testlet effects as a table, shape (n_raters, n_testlets)."""
+        return self.pairs.table(self.effects)
+
+    @property
+    def u_se(self) -> FloatArray:
+        """Standard errors of testlet effects as a table, shape (n_raters, n_testlets)."""
+        return self.pairs.table(self.effect_errors)
+
 
 @dataclass(frozen=True, slots=True)
 class Solution:
@@ -155,13 +164,14 @@ class Solution:
 
 
 def make_fit(
-    cells: Cells, solution: Solution, options: TestletOptions, warnings: list[str], *, is_converged: bool
+    cells: Margins, solution: Solution, options: TestletOptions, warnings: list[str], *, is_converged: bool
 ) -> TestletFit:
     """Put a solution into the caller's order, with its flags and warnings."""
     mode, point = solution.mode, solution.mode.point
     info = solution.information or _no_information(cells)
     back = np.argsort(cells.order)
-    no_rater, no_item = cells.n_rt.sum(axis=0) == 0, cells.n_item == 0
+    right, seen = cells.pairs.by_rater(cells.right_rt), cells.pairs.by_rater(cells.n_rt)
+    no_rater, no_item = seen == 0, cells.n_item == 0
     reported, is_u_left_out = {}, bool(warnings)
     for name in ("theta", "b", "u"):
         sd = getattr(solution.scales, name)
@@ -174,15 +184,15 @@ def make_fit(
     is_converged = is_converged and mode.is_converged
     if not is_converged:
         warnings.append(f"not converged: gradient norm {mode.gradient_norm:.2e} after {mode.n_iterations} sweeps")
-    right, seen = cells.right_rt.sum(axis=0), cells.n_rt.sum(axis=0)
     extreme_item = (cells.n_item > 0) & ((cells.right_item == 0) | (cells.right_item == cells.weight_item))
     return TestletFit(
         theta=np.where(no_rater, np.nan, point.theta),
         theta_se=np.where(no_rater, np.nan, np.sqrt(info.var_theta)),
         b=np.where(no_item, np.nan, point.b)[back],
         b_se=np.where(no_item, np.nan, np.sqrt(info.var_b))[back],
-        u=_where_seen(cells, point.u),
-        u_se=_where_seen(cells, np.sqrt(info.var_u) if solution.information else info.var_u),
+        effects=_where_seen(cells, point.u),
+        effect_errors=_where_seen(cells, np.sqrt(info.var_u) if solution.information else info.var_u),
+        pairs=cells.pairs,
         mean_b=point.mean_b,
         mean_b_se=float(np.sqrt(info.var_mean_b)),
         sd_theta=reported["theta"],
@@ -202,12 +212,12 @@ def make_fit(
     )
 
 
-def _where_seen(cells: Cells, effects: FloatArray) -> FloatArray:
-    """Return testlet effects as (n_raters, n_testlets), NaN where the rater answered nothing of the testlet."""
-    return np.where(cells.n_rt == 0, np.nan, effects).T if cells.observed.size else effects.T
+def _where_seen(cells: Margins, effects: FloatArray) -> FloatArray:
+    """Return testlet effects, NaN where the rater answered nothing of the testlet."""
+    return effects if cells.is_complete else np.where(cells.n_rt == 0, np.nan, effects)
 
 
-def _no_information(cells: Cells) -> Information:
+def _no_information(cells: Margins) -> Information:
     return Information(
         var_theta=np.full(cells.weight.size, np.nan),
         var_u=np.broadcast_to(np.nan, cells.n_rt.shape),

@@ -7,7 +7,7 @@ that of the difficulties.
 
 import numpy as np
 
-from analytics.irt.testlet_pack import Cells
+from analytics.irt.testlet_margins import Margins
 from analytics.irt.testlet_passes import Passes, RaterSums, Shift
 from analytics.irt.testlet_point import LARGEST_STEP, Point, Scales
 from analytics.matrix import FloatArray, IntArray
@@ -31,7 +31,7 @@ class Sweep:
         The passes, which keep its u.
     """
 
-    def __init__(self, cells: Cells, scales: Scales, start: Point, passes: Passes) -> None:
+    def __init__(self, cells: Margins, scales: Scales, start: Point, passes: Passes) -> None:
         self._cells, self._scales, self._passes = cells, scales, passes
         self._theta, self._b, self._mean_b = start.theta.copy(), start.b.copy(), start.mean_b
         self._shift = self._stay = Shift(0.0, np.zeros(cells.n_testlets))
@@ -40,9 +40,9 @@ class Sweep:
         self._seen_item = (cells.n_item > 0).astype(np.float64)
         self._seen_rater = np.ones(self._theta.size)
         n_u = cells.weight.sum()
-        if cells.observed.size:
-            self._seen_rater = (cells.n_rt.sum(axis=0) > 0).astype(np.float64)
-            n_u = (cells.n_rt > 0) @ cells.weight
+        if not cells.is_complete:
+            self._seen_rater = (cells.pairs.by_rater(cells.n_rt) > 0).astype(np.float64)
+            n_u = cells.pairs.by_testlet((cells.n_rt > 0) * cells.pairs.of_rater(cells.weight))
         # weights of u and b in a testlet's shift
         self._of_u = scales.u_precision * np.broadcast_to(n_u, cells.n_testlets)
         self._of_b = scales.b_precision * _by_testlet(self._seen_item, cells.starts)

@@ -26,8 +26,8 @@ class TorchPasses:
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._u = self._tensor(np.array(start.u) if scales.u > 0 else np.zeros(start.u.shape))
         self._right, self._weight = self._tensor(cells.right_rt), self._tensor(cells.weight)
-        self._seen = self._tensor((cells.n_rt > 0).astype(np.float64)) if cells.observed.size else None
-        self._observed = torch.as_tensor(cells.observed, device=self._device) if cells.observed.size else None
+        self._seen = self._tensor((cells.n_rt > 0).astype(np.float64)) if not cells.is_complete else None
+        self._observed = torch.as_tensor(cells.observed, device=self._device) if not cells.is_complete else None
         sizes = np.diff(cells.starts)
         self._testlet = torch.as_tensor(np.repeat(np.arange(sizes.size), sizes), device=self._device)
         self._variance, self._precision, self._n_items = scales.u**2, scales.u_precision, int(sizes.sum())

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from analytics.irt.testlet_cells import log_likelihood
 from analytics.irt.testlet_laplace import Information, information
 from analytics.irt.testlet_laplace_items import information_by_items
-from analytics.irt.testlet_mode import Mode, find_mode
-from analytics.irt.testlet_numba import NumbaPasses
-from analytics.irt.testlet_pack import Cells
-from analytics.irt.testlet_point import Scales, penalty, rough_point
+from analytics.irt.testlet_listed import ListedCells, log_likelihood_of_listed
+from analytics.irt.testlet_listed_items import information_of_listed
+from analytics.irt.testlet_mode import AnyCells, Mode, find_mode
+from analytics.irt.testlet_point import Point, Scales, penalty, rough_point
 from analytics.irt.testlet_result import FLOAT32_GRADIENT, LARGEST_SD, SMALLEST_SD, Solution, TestletOptions
-from analytics.irt.testlet_torch import TorchPasses
 from analytics.matrix import FloatArray
 
 _MODE_TOLERANCE = 1e-9  # the inner search's noise must not reach the outer gradient
@@ -27,16 +26,15 @@ _SMALLEST_GAIN = 1e-8  # in marginal log-likelihood, predicted by the quadratic 
 _NEAR_ZERO = 5.0 * SMALLEST_SD  # an sd of u below this is compared with leaving u out
 
 
-def solve(cells: Cells, scales: Scales, options: TestletOptions, start: Mode | None) -> Solution:
+def solve(cells: AnyCells, scales: Scales, options: TestletOptions, start: Mode | None) -> Solution:
     """Mode, information and objectives at given standard deviations, starting from another mode if there is one."""
     tolerance = options.tolerance if options.variances == "given" else min(options.tolerance, _MODE_TOLERANCE)
     point = start.point if start is not None else rough_point(cells, scales)
-    passes: type[NumbaPasses] | type[TorchPasses] = NumbaPasses
     if options.backend == "torch":
-        passes, tolerance = TorchPasses, max(tolerance, FLOAT32_GRADIENT)
+        tolerance = max(tolerance, FLOAT32_GRADIENT)
     most = options.max_iterations
-    mode = find_mode(cells, scales, point, tolerance=tolerance, max_iterations=most, passes=passes)
-    value = log_likelihood(cells, mode.point.b, mode.point.s)
+    mode = find_mode(cells, scales, point, tolerance=tolerance, max_iterations=most, backend=options.backend)
+    value = _log_likelihood(cells, mode.point)
     objective = penalty(cells, scales, mode.point) - value
     if not options.standard_errors:
         return Solution(mode, scales, None, value, objective, float("nan"))
@@ -45,14 +43,23 @@ def solve(cells: Cells, scales: Scales, options: TestletOptions, start: Mode | N
     return Solution(mode, scales, info, value, objective, marginal)
 
 
-def _eliminate(cells: Cells, scales: Scales, mode: Mode) -> Information:
-    """Eliminate towards the shorter side."""
+def _log_likelihood(cells: AnyCells, point: Point) -> float:
+    """Log-likelihood of either layout."""
+    if isinstance(cells, ListedCells):
+        return log_likelihood_of_listed(cells, point)
+    return log_likelihood(cells, point.b, point.s)
+
+
+def _eliminate(cells: AnyCells, scales: Scales, mode: Mode) -> Information:
+    """Eliminate towards the shorter side; cells are listed only where that is the items'."""
+    if isinstance(cells, ListedCells):
+        return information_of_listed(cells, scales, mode.point)
     if cells.weight.size > cells.n_item.size:
         return information_by_items(cells, scales, mode.point)
     return information(cells, scales, mode.point)
 
 
-def estimate_scales(cells: Cells, start: Scales, options: TestletOptions) -> tuple[Solution, bool]:
+def estimate_scales(cells: AnyCells, start: Scales, options: TestletOptions) -> tuple[Solution, bool]:
     """Maximise the marginal likelihood by BFGS from `start`; the flag says whether it converged.
 
     The first inverse Hessian is 1 / (2 n_eff) per log sd, n_eff the number of effects that the data determine, which
@@ -85,7 +92,7 @@ def estimate_scales(cells: Cells, start: Scales, options: TestletOptions) -> tup
 
 
 def _line_search(
-    cells: Cells, options: TestletOptions, current: Solution, x: FloatArray, step: FloatArray, slope: float
+    cells: AnyCells, options: TestletOptions, current: Solution, x: FloatArray, step: FloatArray, slope: float
 ) -> tuple[Solution | None, int]:
     """Halve the step until the marginal likelihood rises enough; None when it never does."""
     n_sweeps = 0
@@ -98,7 +105,7 @@ def _line_search(
     return None, n_sweeps
 
 
-def _without_u(cells: Cells, options: TestletOptions, current: Solution) -> tuple[Solution, bool]:
+def _without_u(cells: AnyCells, options: TestletOptions, current: Solution) -> tuple[Solution, bool]:
     """Leave u out where its standard deviation came near 0 and the marginal likelihood does not miss it."""
     if not 0.0 < current.scales.u < _NEAR_ZERO:
         return current, False
@@ -116,7 +123,7 @@ def _gradient(solution: Solution) -> FloatArray:
     return solution.information.gradient[: 3 if solution.scales.u > 0 else 2]
 
 
-def _curvature(cells: Cells, solution: Solution) -> FloatArray:
+def _curvature(cells: AnyCells, solution: Solution) -> FloatArray:
     """Twice the number of effects that the data determine, per log sd; never below 1."""
     info, scales = solution.information, solution.scales
     if info is None:
@@ -126,7 +133,7 @@ def _curvature(cells: Cells, solution: Solution) -> FloatArray:
         float(np.sum(1.0 - info.var_b / scales.b**2)),
     ]
     if scales.u > 0:
-        determined.append(float(np.sum((1.0 - info.var_u / scales.u**2) @ cells.weight)))
+        determined.append(float(cells.weight @ cells.pairs.by_rater(1.0 - info.var_u / scales.u**2)))
     return 2.0 * np.maximum(determined, 0.5)
 
 
