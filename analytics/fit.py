@@ -21,7 +21,7 @@ from analytics.fit_report_making import (
 from analytics.irt.facets import fit_facets
 from analytics.irt.facets_result import Ratings
 from analytics.irt.graded import fit_graded
-from analytics.irt.logistic import fit_logistic, require_binary
+from analytics.irt.logistic import check_lower_prior, fit_logistic, require_binary
 from analytics.irt.model_spec import MarginalOptions
 from analytics.irt.partial_credit import fit_partial_credit
 from analytics.irt.rasch import fit_rasch
@@ -97,8 +97,7 @@ def fit_matrix(
         raise ValueError(f"model {model!r} has no method {method!r}; expected one of {('default', *METHODS[model])}")
     if testlets is not None and len(testlets) != responses.n_items:
         raise ValueError(f"{len(testlets)} testlets for {responses.n_items} items")
-    if lower_prior is not None and model != "3pl":
-        raise ValueError(f"model {model!r} has no lower asymptotes for a prior; leave it out or fit '3pl'")
+    check_lower_prior(model, lower_prior)
     data = missing_as_incorrect(responses) if missing == "incorrect" else responses
     if model == "ctt":
         return _fit_ctt(data, missing)

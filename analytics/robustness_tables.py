@@ -13,12 +13,10 @@ from analytics import schemas
 from analytics.difficulty import difficulty_bins
 from analytics.irt.testlet import fit_testlet
 from analytics.irt.testlet_anchor import score_anchored
-from analytics.irt.testlet_result import TestletFit, TestletOptions
+from analytics.irt.testlet_result import SMALLEST_SD, TestletFit, TestletOptions
 from analytics.irt.testlet_slope import estimate_slopes
 from analytics.matrix import FloatArray, IntArray, ResponseMatrix
 from analytics.robustness import bin_accuracy, bin_slope
-
-_SMALLEST_SD = 0.01  # a standard deviation reported as 0 is held here when it must divide
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ def robustness_frames(
             matrix.item_testlet,
             view.b,
             b_se=view.b_se,
-            sd_theta=max(fit.sd_theta, _SMALLEST_SD),
+            sd_theta=max(fit.sd_theta, SMALLEST_SD),  # one reported as 0 must divide
             sd_u=fit.sd_u,
         )
         for row, rater in enumerate(view.raters):
@@ -107,7 +105,7 @@ def _leave_model_out(matrix: ResponseMatrix, fit: TestletFit, options: TestletOp
 
     The rater's own ability is scored on those difficulties, its responses averaged over their standard errors.
     """
-    sd_theta, sd_b = max(fit.sd_theta, _SMALLEST_SD), max(fit.sd_b, _SMALLEST_SD)
+    sd_theta, sd_b = max(fit.sd_theta, SMALLEST_SD), max(fit.sd_b, SMALLEST_SD)
     fixed = replace(options, variances="given", sd_theta=sd_theta, sd_b=sd_b, sd_u=fit.sd_u)
     codes = matrix.model_codes()
     views = []

@@ -13,6 +13,7 @@ import numpy as np
 from analytics.fit import FitMethod, FitModel, fit_matrix, fit_ratings
 from analytics.fit_report import FitReport
 from analytics.irt.facets import ratings_from_labels
+from analytics.irt.logistic import check_lower_prior
 from analytics.irt.reading import MAX_SCORE, first_seen, responses_from_long, responses_from_matrix
 from analytics.irt.responses import FloatArray, Responses
 from analytics.literals import MissingPolicy
@@ -63,7 +64,7 @@ def fit_file(
     raters = [name for name in file.frame.columns if name == "rater" or name.startswith("rater_")]
     try:
         if _is_long(file) and model == "mfrm" and raters:
-            refuse(lower_prior is not None, f"{path}: the many-facet model has no lower asymptotes for a prior")
+            check_lower_prior(model, lower_prior)
             refuse(weights is not None, f"{path}: the many-facet model counts every rating once; leave --weights out")
             refuse(missing != "omit", f"{path}: a rating that is not there has no rater; --missing must be omit")
             return _fit_long_ratings(file, raters, testlets)

@@ -4,7 +4,6 @@ Holds the dense and the compressed-row form of that pass. What the counts are us
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,30 +30,12 @@ class Expectation:
     counts: FloatArray
 
 
-class Rows(Protocol):
-    """Responses prepared for passes; a row is a distinct response pattern (dense) or a person (sparse)."""
-
-    weights: FloatArray
-    row_of_person: IntArray
-
-    def log_weights_at_nodes(self, logs: FloatArray, rows: slice) -> FloatArray:
-        """Return log P(responses | node) of the rows, shape (n_rows, n_nodes)."""
-        ...
-
-    def add_counts(self, counts: FloatArray, posterior: FloatArray, rows: slice) -> None:
-        """Add the posterior mass of the rows to counts of shape (n_items, n_categories, n_nodes)."""
-        ...
-
-    def scores(self, table: FloatArray, rows: IntArray) -> FloatArray | sp.csr_array:
-        """Return each row's score vector from a table (n_items, n_categories, n_parameters), items major."""
-        ...
-
-
 class DenseRows:
     """Distinct rows of a dense table, as one matrix of category indicators.
 
     The lowest category is the reference, so complete data need one matrix product in each direction; with missing
-    cells a second one over the mask of observed cells adds the reference category's share.
+    cells a second one over the mask of observed cells adds the reference category's share. `weights` are those of the
+    distinct rows, and `row_of_person` says which one each person has.
     """
 
     def __init__(self, dense: CodeArray, weights: FloatArray, n_categories: int) -> None:
@@ -69,14 +50,14 @@ class DenseRows:
         self.observed: FloatArray | None = None if observed.all() else observed.astype(np.float64)
 
     def log_weights_at_nodes(self, logs: FloatArray, rows: slice) -> FloatArray:
-        """See :class:`Rows`."""
+        """Return log P(responses | node) of the rows, shape (n_rows, n_nodes)."""
         contrast = (logs[:, 1:] - logs[:, :1]).reshape(-1, logs.shape[2])
         total = self.indicators[rows] @ contrast
         total += logs[:, 0].sum(axis=0) if self.observed is None else self.observed[rows] @ logs[:, 0]
         return np.asarray(total)
 
     def add_counts(self, counts: FloatArray, posterior: FloatArray, rows: slice) -> None:
-        """See :class:`Rows`."""
+        """Add the posterior mass of the rows to counts of shape (n_items, n_categories, n_nodes)."""
         n_items, n_categories, n_nodes = counts.shape
         upper = (self.indicators[rows].T @ posterior).reshape(n_items, n_categories - 1, n_nodes)
         counts[:, 1:] += upper
@@ -84,7 +65,7 @@ class DenseRows:
         counts[:, 0] -= upper.sum(axis=1)
 
     def scores(self, table: FloatArray, rows: IntArray) -> FloatArray:
-        """See :class:`Rows`."""
+        """Return each row's score vector from a table (n_items, n_categories, n_parameters), items major."""
         codes = self.codes[rows]
         chosen = table[np.arange(table.shape[0]), np.maximum(codes, 0)]
         chosen[codes < 0] = 0.0
@@ -103,21 +84,16 @@ class SparseRows:
         self.indicators = sp.csr_array((np.ones(len(columns)), columns, responses.indptr), shape=shape)
 
     def log_weights_at_nodes(self, logs: FloatArray, rows: slice) -> FloatArray:
-        """See :class:`Rows`."""
+        """Return log P(responses | node) of the rows, shape (n_rows, n_nodes)."""
         return np.asarray(self.indicators[rows] @ logs.reshape(-1, logs.shape[2]))
 
     def add_counts(self, counts: FloatArray, posterior: FloatArray, rows: slice) -> None:
-        """See :class:`Rows`."""
+        """Add the posterior mass of the rows to counts of shape (n_items, n_categories, n_nodes)."""
         counts += np.asarray(self.indicators[rows].T @ posterior).reshape(counts.shape)
 
-    def scores(self, table: FloatArray, rows: IntArray) -> sp.csr_array:
-        """See :class:`Rows`."""
-        n_items, n_categories, n_parameters = table.shape
-        source = np.repeat(np.arange(n_items * n_categories), n_parameters)
-        target = (np.arange(n_items)[:, None, None] * n_parameters + np.arange(n_parameters)).repeat(n_categories, 1)
-        shape = (n_items * n_categories, n_items * n_parameters)
-        blocks = sp.csr_array((table.ravel(), (source, target.ravel())), shape=shape)
-        return sp.csr_array(self.indicators[rows] @ blocks)
+
+Rows = DenseRows | SparseRows
+"""Responses prepared for passes; a row is a distinct response pattern (dense) or a person (sparse)."""
 
 
 def prepare_rows(responses: Responses, n_categories: int) -> Rows:

@@ -17,7 +17,7 @@ from analytics.irt.facets_likelihood import FacetsSolution, Layout, maximise_fac
 from analytics.irt.facets_result import FacetEstimates, FacetsFit, FacetsSeMethod, Ratings
 from analytics.irt.marginal import STEEPEST
 from analytics.irt.reading import first_seen
-from analytics.irt.reporting import SMALLEST_SD
+from analytics.irt.reporting import NO_SPREAD
 from analytics.irt.responses import IntArray
 from analytics.literals import check_option
 
@@ -130,7 +130,7 @@ def _facets_result(
 ) -> FacetsFit:
     """Put labels, reasons and findings to the numbers."""
     texts = {-1: "only lowest grades: infinitely severe", 1: "only highest grades: infinitely lenient", 0: "no rating"}
-    has_spread, has_maximum = found.sd_theta > SMALLEST_SD, found.sd_theta <= STEEPEST
+    has_spread, has_maximum = found.sd_theta > NO_SPREAD, found.sd_theta <= STEEPEST
     has_errors = has_maximum and has_enough_patterns(layout)
     facets = []
     for f, name in enumerate(ratings.facets):

@@ -13,7 +13,7 @@ from analytics.irt.design import Finding, some
 from analytics.irt.facets_likelihood import FacetsSolution, Layout
 from analytics.irt.facets_result import FacetEstimates, FacetsSeMethod, Ratings
 from analytics.irt.marginal import STEEPEST
-from analytics.irt.reporting import SMALLEST_SD
+from analytics.irt.reporting import NO_SPREAD
 from analytics.irt.responses import IntArray
 
 
@@ -51,7 +51,7 @@ def _of_ratings(ratings: Ratings, scores: IntArray, facets: tuple[FacetEstimates
 
 def _of_fit(layout: Layout, found: FacetsSolution, se_method: FacetsSeMethod) -> Iterator[Finding]:
     has_maximum = found.sd_theta <= STEEPEST
-    if found.sd_theta <= SMALLEST_SD:
+    if found.sd_theta <= NO_SPREAD:
         said = "the variance of ability is at its boundary, 0: the ratings do not tell persons apart"
         yield Finding("boundary", (), said)
     if not has_maximum:

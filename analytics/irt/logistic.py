@@ -45,10 +45,7 @@ def fit_logistic(
     """
     check_option("irt_model", irt_model, LogisticModel)
     require_binary(responses)
-    if lower_prior is not None and irt_model != "3pl":
-        raise ValueError(f"model {irt_model!r} has no lower asymptotes for a prior; leave it out or fit '3pl'")
-    if lower_prior is not None and not all(1 < number < float("inf") for number in lower_prior):
-        raise ValueError(f"the prior of lower asymptotes has two numbers above 1, such as 5 and 17; got {lower_prior}")
+    check_lower_prior(irt_model, lower_prior)
     spec = ModelSpec(
         irt_model,
         LOGISTIC,
@@ -71,3 +68,11 @@ def require_binary(responses: Responses) -> None:
         beyond = responses.category_counts()[:, 2:].sum(axis=1) > 0
         name = responses.item_ids[int(beyond.argmax())]
         raise ValueError(f"item {name!r} has scores above 1; use a graded or partial credit model, or score it 0/1")
+
+
+def check_lower_prior(model: str, lower_prior: tuple[float, float] | None) -> None:
+    """Refuse a prior of lower asymptotes whose numbers do not fit, or of a model that has no lower asymptotes."""
+    if lower_prior is not None and model != "3pl":
+        raise ValueError(f"model {model!r} has no lower asymptotes for a prior; leave it out or fit '3pl'")
+    if lower_prior is not None and not all(1 < number < float("inf") for number in lower_prior):
+        raise ValueError(f"the prior of lower asymptotes has two numbers above 1, such as 5 and 17; got {lower_prior}")

@@ -3,14 +3,14 @@
 Holds the matrix and its inverse. What standard errors follow belongs to ``standard_errors``.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numba import njit
 from scipy.linalg import solve_triangular
 
-from analytics.irt.expectation import Rows, SparseRows, chunks, expect, posterior
+from analytics.irt.expectation import DenseRows, Rows, SparseRows, chunks, expect, posterior
 from analytics.irt.marginal import Problem, cells_in_use, prior_curvature
 from analytics.irt.quadrature import Quadrature
 from analytics.irt.responses import FloatArray, IntArray
@@ -92,7 +92,7 @@ def _complete_information(
 
 
 def _products(
-    rows: Rows, quadrature: Quadrature, logs: FloatArray, slopes: FloatArray, is_observed: bool
+    rows: DenseRows, quadrature: Quadrature, logs: FloatArray, slopes: FloatArray, is_observed: bool
 ) -> FloatArray:
     """Return the products of the rows' mean scores, shape (n_items * n_parameters,) * 2.
 
@@ -106,7 +106,7 @@ def _products(
         for q in range(mass.shape[1]):
             active = np.flatnonzero(mass[:, q] > NEGLIGIBLE)
             if len(active):
-                scores = _dense(rows.scores(slopes[:, :, q], active + part.start))
+                scores = rows.scores(slopes[:, :, q], active + part.start)
                 mean[active] += scores * mass[active, q, None]
                 if is_observed:
                     scores *= np.sqrt(mass[active, q] * weights[active])[:, None]
@@ -115,7 +115,7 @@ def _products(
     return total
 
 
-def _parts(rows: Rows, slopes: FloatArray) -> list[slice]:
+def _parts(rows: DenseRows, slopes: FloatArray) -> list[slice]:
     """Return slices of rows whose posteriors and whose scores of all items fit the budget."""
     n_items, _, n_nodes, width = slopes.shape
     return chunks(len(rows.weights), max(n_nodes, n_items * width // SCORES_PER_MASS))
@@ -185,11 +185,6 @@ def _add_products(
             place[used[a]] = -1
             for b in range(n):
                 total[used[a], used[b]] += weights[i] * products[a, b]
-
-
-def _dense(scores: Any) -> FloatArray:
-    """Return an ordinary array from a dense or compressed one."""
-    return np.asarray(scores.toarray()) if hasattr(scores, "toarray") else np.asarray(scores)
 
 
 def inverse_information(matrix: FloatArray) -> FloatArray | None:

@@ -18,7 +18,7 @@ from analytics.irt.responses import FloatArray, IntArray, Responses
 from analytics.irt.standard_errors import LOWER_BOUNDARY
 
 FEWEST_FOR_SLOPES = 100
-SMALLEST_SD = 1e-3  # a standard deviation of ability below this is 0: no likelihood tells them apart
+NO_SPREAD = 1e-3  # a standard deviation of ability up to this is 0: no likelihood tells them apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def report(
         nothing = np.full_like(estimates.errors, np.nan)
         estimates = replace(estimates, errors=nothing, common_se=float("nan"), has_errors=False)
     items, errors, scores, kept = estimates.items, estimates.errors, selection.scores, selection.kept
-    has_spread = spec.slope != "common" or estimates.common_slope > SMALLEST_SD
+    has_spread = spec.slope != "common" or estimates.common_slope > NO_SPREAD
     sd = (estimates.common_slope if has_spread else 0.0) if spec.is_rescaled else 1.0
     shift = -float(np.nanmean(items.thresholds)) if spec.center == "items" else 0.0
     unanswered = np.flatnonzero(selection.data.answered == 0)
@@ -138,7 +138,7 @@ def _fit_findings(
             f"{n_persons} persons, fewer than {FEWEST_FOR_SLOPES}, are few for a slope per item: prefer the Rasch model"
         )
         found.append(Finding("few_persons", (), said))
-    if spec.slope == "common" and abs(solution.x[0, 0]) <= SMALLEST_SD:
+    if spec.slope == "common" and abs(solution.x[0, 0]) <= NO_SPREAD:
         said = "the variance of ability is at its boundary, 0: the responses do not tell persons apart"
         found.append(Finding("boundary", (), said))
     against = [responses.item_ids[kept[j]] for j in np.flatnonzero(solution.x[:, 0] < 0)]
