@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from analytics.ctt.items import item_statistics
 from analytics.fit_report import FitReport
@@ -26,7 +27,7 @@ from analytics.irt.model_spec import MarginalOptions
 from analytics.irt.partial_credit import fit_partial_credit
 from analytics.irt.rasch import fit_rasch
 from analytics.irt.reading import first_seen
-from analytics.irt.responses import Responses, missing_as_incorrect
+from analytics.irt.responses import CodeArray, Responses, missing_as_incorrect
 from analytics.irt.testlet import fit_testlet
 from analytics.irt.testlet_marginal import Integration, fit_testlet_marginal
 from analytics.irt.testlet_result import TestletOptions
@@ -98,9 +99,9 @@ def fit_matrix(
     if testlets is not None and len(testlets) != responses.n_items:
         raise ValueError(f"{len(testlets)} testlets for {responses.n_items} items")
     check_lower_prior(model, lower_prior)
-    data = missing_as_incorrect(responses) if missing == "incorrect" else responses
     if model == "ctt":
-        return _fit_ctt(data, missing)
+        return _fit_ctt(responses, missing)
+    data = missing_as_incorrect(responses) if missing == "incorrect" else responses
     if model == "testlet":
         return _fit_testlet(data, method, missing, testlets)
     if model == "mfrm":
@@ -124,10 +125,23 @@ def fit_ratings(ratings: Ratings) -> FitReport:
 
 
 def _fit_ctt(responses: Responses, missing: MissingPolicy) -> FitReport:
-    """Return classical item statistics; a weight counts its row that often."""
-    top = float(max(1, responses.highest_score))
-    found = item_statistics(responses.table(), missing_policy=missing, max_score=top, weight=responses.weights)
-    return report_ctt(found, responses)
+    """Return classical item statistics, of the observed cells alone; a weight counts its row that often."""
+    found = item_statistics(
+        _observed(responses),
+        missing_policy=missing,
+        max_score=float(max(1, responses.highest_score)),
+        weight=None if np.all(responses.weights == 1) else responses.weights,
+    )
+    # the rows of the report and its findings are of the data with the policy applied, one byte a cell
+    return report_ctt(found, missing_as_incorrect(responses) if missing == "incorrect" else responses)
+
+
+def _observed(responses: Responses) -> CodeArray | sp.csr_array:
+    """Return the responses as a table of bytes where all were observed, else as sparse rows of those that were."""
+    if responses.dense is not None and responses.n_observed == responses.dense.size:
+        return responses.dense
+    _, items, values = responses.triples()
+    return sp.csr_array((values, items, np.append(0, np.cumsum(responses.answered))), shape=responses.shape)
 
 
 def _fit_testlet(

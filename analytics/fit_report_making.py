@@ -242,9 +242,7 @@ def _persons(
     data: Responses, theta: FloatArray, theta_se: FloatArray, reason: tuple[str, ...]
 ) -> tuple[PersonRow, ...]:
     """Return the rows of the persons."""
-    rows, _, values = data.triples()
-    score = np.bincount(rows, weights=values, minlength=data.n_persons)
-    numbers = (data.answered.tolist(), score.tolist(), theta.tolist(), theta_se.tolist())
+    numbers = (data.answered.tolist(), data.sum_scores.tolist(), theta.tolist(), theta_se.tolist())
     return tuple(PersonRow(*column) for column in zip(data.person_ids, *numbers, reason, strict=True))
 
 

@@ -1,20 +1,22 @@
 """Item statistics of classical test theory: facility, item-total and item-rest correlation.
 
 Holds the per-item statistics only. Does not hold reliability (`reliability`) or distractors (`distractors`). The
-correlations are exactly Pearson's, computed by sums of products so that ten thousand items take one matrix product, or,
-for complete 0/1 data of one byte a cell, one reading.
+correlations are exactly Pearson's, computed by sums over the observed cells, so that time and memory grow with these
+and not with raters x items, or, for complete 0/1 data of one byte a cell, by one reading.
 """
 
 from dataclasses import dataclass
 
 import numba
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from analytics.literals import MissingPolicy, check_option
 from analytics.matrix import FloatArray, IntArray
 
 _RELATIVE_ZERO = 1e-10  # a variance below this share of its mean square is rounding, not spread
+_ROUNDING = 1e-12  # so is a variance of a score below this share of what one item adds to it, or a correlation below it
 _MOST_REPEATS = 2.0**53  # beyond, a count is no longer exact
 
 
@@ -45,7 +47,7 @@ class ItemStatistics:
 
 
 def item_statistics(
-    responses: NDArray[np.generic],
+    responses: NDArray[np.generic] | sp.csr_array,
     *,
     missing_policy: MissingPolicy = "omit",
     max_score: float = 1.0,
@@ -56,7 +58,8 @@ def item_statistics(
     Parameters
     ----------
     responses
-        Shape (n_raters, n_items); NaN is missing. A table of bytes (``bool``, ``int8``, ``uint8``) is read as it is.
+        Shape (n_raters, n_items). Of an array NaN is missing; a table of bytes (``bool``, ``int8``, ``uint8``) is read
+        as it is. Of a sparse table a cell that is not stored is missing, and a stored 0 is a score.
     missing_policy
         ``incorrect``: a missing cell scores 0. ``omit``: it is left out, and a rater's total or rest score is the mean
         over the items observed, times the number of items.
@@ -72,41 +75,16 @@ def item_statistics(
     Raises
     ------
     ValueError
-        If the missing policy is unknown, or a weight is no whole number.
+        If the missing policy is unknown, a weight is no whole number, or a sparse table stores NaN.
     """
     check_option("missing_policy", missing_policy, MissingPolicy)
-    responses = np.asarray(responses)
-    times = _repeats(weight, len(responses))
-    if not times.all():
-        responses, times = responses[times > 0], times[times > 0]
-    if weight is None and responses.dtype.kind in "bui" and responses.dtype.itemsize == 1 and responses.size:
+    times = _repeats(weight, responses.shape[0])
+    is_bytes = isinstance(responses, np.ndarray) and responses.dtype.kind in "bui" and responses.dtype.itemsize == 1
+    if weight is None and is_bytes and responses.size:
         found = _binary_statistics(responses.view(np.int8), missing_policy, max_score)
         if found is not None:
             return found
-    x = np.asarray(responses, dtype=np.float64)
-    if missing_policy == "incorrect":
-        x = np.nan_to_num(x, nan=0.0)
-    seen = (~np.isnan(x)).astype(np.float64)
-    n_seen, n = seen.sum(axis=1), times @ seen
-    sums = times @ np.nan_to_num(x, nan=0.0)
-    facility = _ratio(sums, n * max_score)
-    # correlations do not see a common constant; taking it out keeps sums of squares small
-    x = np.where(seen > 0, x - sums.sum() / max(n.sum(), 1.0), 0.0)
-    total = x.sum(axis=1)
-    own_mean, others = _ratio(total, n_seen), n_seen > 1
-    item_total = _correlate(x, seen, times, level=np.nan_to_num(own_mean), share=np.zeros(n_seen.size))
-    share = _ratio(np.ones(n_seen.size), n_seen - 1.0)
-    seen_with_rest = seen * others[:, None]
-    level = np.where(others, total * np.nan_to_num(share), 0.0)
-    item_rest = _correlate(x * others[:, None], seen_with_rest, times, level=level, share=np.nan_to_num(share))
-    return ItemStatistics(
-        n_raters=n.astype(np.int64),
-        facility=facility,
-        item_total_r=item_total,
-        item_rest_r=item_rest,
-        undefined_reason=_reasons(n, _is_constant(x, seen), item_total, item_rest),
-        missing_policy=missing_policy,
-    )
+    return _score_statistics(_observed(responses), times, missing_policy, max_score)
 
 
 def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
@@ -130,28 +108,98 @@ def _repeats(weight: ArrayLike | None, n_rows: int) -> FloatArray:
     return found
 
 
-def _correlate(
-    x: FloatArray, seen: FloatArray, times: FloatArray, *, level: FloatArray, share: FloatArray
-) -> FloatArray:
-    """Pearson correlation of each column x_j with the score level_i - share_i x_ij over the rows seen, times_i each."""
-    x_x, times_level, times_share = x * x, times * level, times * share
-    n, sum_x, sum_xx = times @ seen, times @ x, times @ x_x
-    sum_s = times_level @ seen - times_share @ x
-    sum_ss = (times_level * level) @ seen - 2.0 * (times_level * share) @ x + (times_share * share) @ x_x
-    sum_xs = times_level @ x - times_share @ x_x
-    safe = np.maximum(n, 1.0)
-    var_x, var_s = sum_xx - sum_x**2 / safe, sum_ss - sum_s**2 / safe
-    covariance = sum_xs - sum_x * sum_s / safe
-    spread = (var_x > _RELATIVE_ZERO * sum_xx) & (var_s > _RELATIVE_ZERO * np.maximum(sum_ss, 1e-300)) & (n >= 2)
+def _observed(responses: NDArray[np.generic] | sp.csr_array) -> sp.csr_array:
+    """Return the observed cells as a sparse table that stores these and no other."""
+    if sp.issparse(responses):
+        if np.isnan(responses.data).any():
+            raise ValueError("a sparse table of responses stores NaN; leave out the cells that are missing")
+        found = sp.csr_array(responses, dtype=np.float64, copy=True)
+        found.sum_duplicates()  # what a sparse table means that stores a cell in parts
+        return found
+    x = np.asarray(responses, dtype=np.float64)
+    seen = ~np.isnan(x)
+    items = np.broadcast_to(np.arange(x.shape[1], dtype=np.int32), x.shape)[seen]
+    return sp.csr_array((x[seen], items, np.append(0, np.cumsum(seen.sum(axis=1)))), shape=x.shape)
+
+
+def _score_statistics(
+    observed: sp.csr_array, times: FloatArray, missing_policy: MissingPolicy, max_score: float
+) -> ItemStatistics:
+    """Item statistics of any scores from sums over the observed cells."""
+    (n_rows, n_items), every_cell_counts = observed.shape, missing_policy == "incorrect"
+    n_counted = np.full(n_rows, float(n_items)) if every_cell_counts else np.diff(observed.indptr).astype(np.float64)
+    sums = times @ observed  # of the scores as they are: a missing cell adds nothing, whatever the policy
+    # correlations do not see a common constant; taking it out keeps sums of squares small
+    centre = float(sums.sum() / max(times @ n_counted, 1.0))
+    cells = _Cells.about(centre, observed, every_cell_counts=every_cell_counts)
+    total = observed.sum(axis=1) - centre * n_counted
+    n, sum_x, sum_xx = (cells.sums(times, power) for power in range(3))
+    item_total = _correlate(cells, times, level=np.nan_to_num(_ratio(total, n_counted)), share=np.zeros(n_rows))
+    share = np.nan_to_num(_ratio(np.ones(n_rows), n_counted - 1.0))  # of an item in the mean of the others
+    item_rest = _correlate(cells, np.where(n_counted > 1, times, 0.0), level=total * share, share=share)
+    return ItemStatistics(
+        n_raters=n.astype(np.int64),
+        facility=_ratio(sums, n * max_score),
+        item_total_r=item_total,
+        item_rest_r=item_rest,
+        undefined_reason=_reasons(n, _squared_deviations(n, sum_x, sum_xx) == 0, item_total, item_rest),
+        missing_policy=missing_policy,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Scores of the cells that count, about a common constant.
+
+    Attributes
+    ----------
+    powers
+        Powers 0, 1 and 2 of the scores observed, each of shape (n_rows, n_items).
+    unseen
+        Score of every other cell; None where it does not count.
+    """
+
+    powers: tuple[sp.csr_array, ...]
+    unseen: float | None
+
+    @classmethod
+    def about(cls, centre: float, observed: sp.csr_array, *, every_cell_counts: bool) -> "_Cells":
+        """Return the cells less `centre`; where every cell counts, one not observed has the score 0."""
+        score, where = observed.data - centre, (observed.indices, observed.indptr)
+        powers = (np.ones_like(score), score, score**2)
+        tables = tuple(sp.csr_array((power, *where), shape=observed.shape) for power in powers)
+        return cls(tables, -centre if every_cell_counts else None)
+
+    def sums(self, weight: FloatArray, power: int) -> FloatArray:
+        """Sum weight times score to the `power` over the rows; (n_rows,) or (k, n_rows) to (n_items,), (k, n_items)."""
+        found = np.asarray(weight @ self.powers[power])
+        if self.unseen is None:
+            return found
+        others = weight.sum(axis=-1, keepdims=True) - weight @ self.powers[0]
+        return np.asarray(found + self.unseen**power * others)
+
+
+def _correlate(cells: _Cells, times: FloatArray, *, level: FloatArray, share: FloatArray) -> FloatArray:
+    """Pearson correlation of each column x_j with the score level_i - share_i x_ij over its cells, times_i each."""
+    one = np.ones_like(level)
+    n, level_sum, level_level = cells.sums(times * np.stack([one, level, level**2]), 0)
+    sum_x, level_x, share_x, level_share_x = cells.sums(times * np.stack([one, level, share, level * share]), 1)
+    sum_xx, share_xx, share_share_xx = cells.sums(times * np.stack([one, share, share**2]), 2)
+    sum_s, sum_xs = level_sum - share_x, level_x - share_xx
+    sum_ss = level_level - 2.0 * level_share_x + share_share_xx
+    var_x, var_s = _squared_deviations(n, sum_x, sum_xx), _squared_deviations(n, sum_s, sum_ss)
+    covariance = sum_xs - sum_x * sum_s / np.maximum(n, 1.0)
+    is_spread = (var_x > 0) & (var_s > _ROUNDING * sum_xx / max(n.size, 1) ** 2) & (n >= 2)
     r = np.full(n.size, np.nan)
-    r[spread] = covariance[spread] / np.sqrt(var_x[spread] * var_s[spread])
+    r[is_spread] = covariance[is_spread] / np.sqrt(var_x[is_spread] * var_s[is_spread])
+    r[np.abs(r) < _ROUNDING] = 0.0  # whoever looks for items against the others must not find a zero below 0
     return np.asarray(np.clip(r, -1.0, 1.0))
 
 
-def _is_constant(x: FloatArray, seen: FloatArray) -> NDArray[np.bool_]:
-    low = np.min(np.where(seen > 0, x, np.inf), axis=0, initial=np.inf)
-    high = np.max(np.where(seen > 0, x, -np.inf), axis=0, initial=-np.inf)
-    return np.asarray(low == high)
+def _squared_deviations(n: FloatArray, total: FloatArray, squares: FloatArray) -> FloatArray:
+    """Sum of squared deviations from the mean, from count, sum and sum of squares; 0 where it is rounding."""
+    found = squares - total**2 / np.maximum(n, 1.0)
+    return np.where(found > _RELATIVE_ZERO * squares, found, 0.0)
 
 
 def _reasons(

@@ -76,6 +76,14 @@ class Responses:
         table[rows, items] = values
         return table
 
+    @property
+    def sum_scores(self) -> FloatArray:
+        """Sum of the observed scores of each person, unweighted, shape (n_persons,)."""
+        if self.dense is not None:
+            return np.asarray(self.dense.sum(axis=1, dtype=np.float64, where=self.dense > 0))
+        rows, _, values = self.triples()
+        return np.bincount(rows, weights=values, minlength=self.n_persons).astype(np.float64)
+
     def triples(self) -> tuple[IntArray, IntArray, CodeArray]:
         """Return row, item and score of each observed cell, row by row, each of shape (n_observed,)."""
         if self.dense is None:

@@ -1,15 +1,18 @@
 """One door for every model: the same numbers as the models' own fronts, in a flat report."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import polars as pl
 import pytest
 
+from analytics.ctt.items import item_statistics
 from analytics.fit import METHODS, FitModel, fit_matrix, fit_ratings
 from analytics.irt.facets import ratings_from_labels
 from analytics.irt.logistic import fit_logistic
-from analytics.irt.reading import responses_from_matrix
+from analytics.irt.reading import first_seen, responses_from_long, responses_from_matrix
+from analytics.irt.responses import Responses
 from analytics.irt.testlet_result import TestletOptions as Options
 from analytics.irt.testlet_scale import marginal_factor
 from analytics.tables import FitOptions, fit_dataset
@@ -102,10 +105,12 @@ def test_persons_of_a_testlet_fit_have_their_ability_on_both_scales(method, rng:
 
 
 def test_missing_policy_and_method_are_named_and_change_the_fit(rng: np.random.Generator) -> None:
-    data = responses_from_matrix(some_responses(rng))
+    values = some_responses(rng)
+    data = responses_from_matrix(values)
     omit, wrong = (fit_matrix(data, model="rasch", missing=policy) for policy in ("omit", "incorrect"))  # type: ignore[arg-type]
     assert (omit.fit.missing, wrong.fit.missing) == ("omit", "incorrect")
     assert wrong.fit.n_observed == 720 > omit.fit.n_observed
+    assert [row.score for row in omit.persons] == [row.score for row in wrong.persons] == np.nansum(values, 1).tolist()
     classical = fit_matrix(data, model="ctt", missing="incorrect")
     assert classical.fit.n_observed == 720
     assert [row.n for row in classical.persons] == [6] * 120
@@ -198,6 +203,48 @@ def test_weighted_rows_of_classical_statistics_equal_repeated_rows(rng: np.rando
     assert often.fit.n_persons == 1e6 * weights.sum()
     with pytest.raises(ValueError, match=r"whole.*0\.5"):
         fit_matrix(responses_from_matrix(values, weights=np.full(120, 0.5)), model="ctt")
+
+
+@pytest.mark.parametrize("missing", ["omit", "incorrect"])
+def test_sparse_long_data_have_the_classical_statistics_of_the_table(missing, rng: np.random.Generator) -> None:
+    persons, items = np.repeat(np.arange(60), 3), np.concatenate([rng.choice(20, 3, replace=False) for _ in range(60)])
+    values = rng.integers(0, 3, 180)
+    person_ids, rows = first_seen([f"p{60 - i}" for i in persons])
+    item_ids, columns = first_seen([f"i{(7 * j) % 20}" for j in items])
+    weights = rng.integers(0, 3, 60)
+    long = responses_from_long(rows, columns, values, person_ids=person_ids, item_ids=item_ids, weights=weights)
+    table = np.full((60, len(item_ids)), np.nan)
+    table[rows, columns] = values
+    found = fit_matrix(long, model="ctt", missing=missing)
+    expected = item_statistics(table, missing_policy=missing, max_score=2.0, weight=weights)
+    assert long.dense is None
+    assert tuple(row.id for row in found.items) == item_ids
+    assert tuple(row.id for row in found.persons) == person_ids
+    for name, ours in (("n_raters", "n"), *((name, name) for name in ("facility", "item_total_r", "item_rest_r"))):
+        given = [getattr(row, ours) for row in found.items]
+        np.testing.assert_allclose(given, getattr(expected, name), rtol=0, atol=1e-12)
+    assert [row.reason or None for row in found.items] == list(expected.undefined_reason)
+    assert [row.score for row in found.persons] == np.nansum(table, axis=1).tolist()
+    assert {row.n for row in found.persons} == {3 if missing == "omit" else len(item_ids)}
+
+
+@pytest.mark.parametrize(("missing", "share"), [("omit", 1 / 10), ("incorrect", 3 / 8)])
+def test_memory_of_sparse_classical_statistics_is_far_below_the_table(missing, share, rng: np.random.Generator) -> None:
+    def some_cells(n_persons: int, n_items: int, each: int = 5) -> Responses:
+        rows = np.repeat(np.arange(n_persons), each)
+        items = np.concatenate([rng.choice(n_items, each, replace=False) for _ in range(n_persons)])
+        values = rng.integers(0, 2, len(rows))
+        return responses_from_long(rows, items, values, person_ids=range(n_persons), item_ids=range(n_items))
+
+    fit_matrix(some_cells(200, 40), model="ctt", missing=missing)  # compiles what is compiled
+    data = some_cells(5000, 2000)
+    tracemalloc.start()
+    fit_matrix(data, model="ctt", missing=missing)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # five cells a person are 1/400 of the table of floats, kept some ten times over, and there is the report of 5000
+    # persons; where missing cells count, the report looks at persons x items in one byte a cell, and at which are right
+    assert peak < share * 8 * data.n_persons * data.n_items
 
 
 def test_long_ratings_report_their_facets(rng: np.random.Generator) -> None:

@@ -1,12 +1,27 @@
-"""Item statistics: exactly Pearson, by hand, against stored values, and with missing cells."""
+"""Item statistics: exactly Pearson, by hand, against stored values, with missing cells, of sparse tables."""
+
+from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
-from analytics.ctt.items import item_statistics
+from analytics.ctt.items import ItemStatistics, item_statistics
+from analytics.literals import MissingPolicy
 
 EXACT = 1e-12
+NUMBERS = ("n_raters", "facility", "item_total_r", "item_rest_r")
+Table = list[list[int | None]]
+
+
+def sparse(table: np.ndarray) -> sp.csr_array:
+    """Store the cells that are not NaN, zeros too."""
+    seen = ~np.isnan(table)
+    return sp.csr_array((table[seen], np.nonzero(seen)), shape=table.shape)
 
 
 def test_hand_worked_matrix() -> None:
@@ -159,3 +174,96 @@ def test_a_weight_that_is_no_number_of_rows_is_refused(weight) -> None:
         item_statistics(np.eye(2), weight=weight)
     with pytest.raises(ValueError, match=r"2 rows need 2 weights; got shape \(3,\)"):
         item_statistics(np.eye(2), weight=[1, 1, 1])
+
+
+def test_hand_worked_sparse_table() -> None:
+    # A answers items 0 and 1 with 1 0, B items 0 and 2 with 0 1, C items 1 and 2 with 1 1, D item 0 with 1
+    cells = sp.csr_array(([1, 0, 0, 1, 1, 1, 1], ([0, 0, 1, 1, 2, 2, 3], [0, 1, 0, 2, 1, 2, 0])), shape=(4, 4))
+    found = item_statistics(cells)
+    assert found.n_raters.tolist() == [3, 2, 2, 0]
+    np.testing.assert_allclose(found.facility, [2 / 3, 1 / 2, 1, np.nan], atol=EXACT)
+    # mean scores are .5 .5 1 1; item 0: products of deviations 1/6, squares 2/3 and 1/6, r = 1/6 / sqrt(1/9) = 1/2
+    np.testing.assert_allclose(found.item_total_r, [1 / 2, 1, np.nan, np.nan], atol=EXACT)
+    # the others of item 0 are 0 for A, 1 for B, none for D; those of item 1 are 1 for A and C
+    np.testing.assert_allclose(found.item_rest_r, [-1, np.nan, np.nan, np.nan], atol=EXACT)
+    assert found.undefined_reason == (
+        None, "zero variance of the total or rest score", "constant item", "no responses",
+    )  # fmt: skip
+    wrong = item_statistics(cells, missing_policy="incorrect")
+    np.testing.assert_allclose(wrong.facility, [1 / 2, 1 / 4, 1 / 2, 0], atol=EXACT)
+    # sums are 1 1 2 1; item 1: products of deviations 3/4, squares 3/4 each; its others are 1 for everybody
+    np.testing.assert_allclose(wrong.item_total_r, [-1 / np.sqrt(3), 1, 1 / np.sqrt(3), np.nan], atol=EXACT)
+    assert wrong.undefined_reason == (None, "zero variance of the total or rest score", None, "constant item")
+
+
+def pearson_of(pairs: Sequence[tuple[int, Fraction]]) -> float:
+    """Pearson's r in whole numbers and fractions, NaN where a variance is exactly 0."""
+    n = len(pairs)
+    sum_x, sum_s = sum(x for x, _ in pairs), sum(s for _, s in pairs)
+    var_x, var_s = n * sum(x * x for x, _ in pairs) - sum_x**2, n * sum(s * s for _, s in pairs) - sum_s**2
+    covariance = n * sum(x * s for x, s in pairs) - sum_x * sum_s
+    return float(covariance) / float(var_x * var_s) ** 0.5 if var_x * var_s else float("nan")
+
+
+def by_definition(table: Table, weight: list[int], policy: MissingPolicy, j: int) -> list[float]:
+    """Count, facility and both correlations of item j, from the rows repeated."""
+    repeated = [row for row, times in zip(table, weight, strict=True) for _ in range(times)]
+    scored = [[0 if x is None and policy == "incorrect" else x for x in row] for row in repeated]
+    total, rest = [], []
+    for row in scored:
+        own, seen = row[j], [x for x in row if x is not None]
+        if own is not None:
+            total.append((own, Fraction(sum(seen), len(seen))))
+            if len(seen) > 1:
+                rest.append((own, Fraction(sum(seen) - own, len(seen) - 1)))
+    mean = sum(x for x, _ in total) / (3 * len(total)) if total else float("nan")
+    return [len(total), mean, pearson_of(total), pearson_of(rest)]
+
+
+@st.composite
+def weighted_tables(draw: st.DrawFn) -> tuple[Table, list[int]]:
+    n_rows, n_items = draw(st.integers(1, 7)), draw(st.integers(1, 5))
+    row = st.lists(st.none() | st.integers(0, 3), min_size=n_items, max_size=n_items)
+    rows = st.lists(row, min_size=n_rows, max_size=n_rows)
+    return draw(rows), draw(st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows))
+
+
+def columns_of(found: ItemStatistics) -> np.ndarray:
+    return np.stack([getattr(found, name) for name in NUMBERS], axis=1)
+
+
+@given(weighted_tables(), st.sampled_from(["omit", "incorrect"]))
+def test_sparse_and_full_tables_equal_the_definition(drawn, policy) -> None:
+    table, weight = drawn
+    x = np.array(table, dtype=float)
+    full, stored = (
+        item_statistics(data, missing_policy=policy, max_score=3.0, weight=weight) for data in (x, sparse(x))
+    )
+    expected = np.array([by_definition(table, weight, policy, j) for j in range(x.shape[1])])
+    np.testing.assert_allclose(columns_of(stored), expected, rtol=0, atol=EXACT)
+    np.testing.assert_allclose(columns_of(full), columns_of(stored), rtol=0, atol=EXACT)
+    for found in (full, stored):
+        np.testing.assert_array_equal(found.item_rest_r < 0, expected[:, 3] < 0)  # a zero is no rounding below 0
+    assert full.undefined_reason == stored.undefined_reason
+    assert [reason is None for reason in stored.undefined_reason] == (~np.isnan(expected).any(axis=1)).tolist()
+
+
+@pytest.mark.parametrize("step", [1.0, 0.1])
+def test_equal_totals_of_many_items_have_no_correlation(rng, step) -> None:
+    x = step * np.stack([rng.permutation([1.0] * 5 + [0.0] * 6) for _ in range(40)])  # sums that differ by rounding
+    found = item_statistics(x)
+    assert np.isnan(found.item_total_r).all()
+    assert found.undefined_reason == ("zero variance of the total or rest score",) * 11
+    np.testing.assert_allclose(found.item_rest_r, -1.0, atol=EXACT)
+
+
+def test_a_sparse_table_means_what_it_stores_and_stays_as_it_is() -> None:
+    cells = sp.csr_array(([2.0, 1.0, 0.0, 3.0], [1, 1, 0, 0], [0, 3, 4]), shape=(2, 2))  # cell 0, 1 in two parts
+    found = item_statistics(cells, max_score=3.0)
+    np.testing.assert_array_equal(found.facility, [0.5, 1.0])
+    assert cells.data.tolist() == [2.0, 1.0, 0.0, 3.0]
+
+
+def test_a_sparse_table_that_stores_nan_is_refused() -> None:
+    with pytest.raises(ValueError, match="stores NaN; leave out"):
+        item_statistics(sp.csr_array(np.array([[1.0, np.nan], [0.0, 1.0]])))
