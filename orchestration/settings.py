@@ -86,11 +86,15 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     Raises
     ------
     NotADirectoryError
-        ``THETAHOUSE_DATA`` or ``THETAHOUSE_REGISTRY`` names no folder, or ``THETAHOUSE_HOME`` a file.
+        ``THETAHOUSE_DATA`` or ``THETAHOUSE_REGISTRY`` names no folder, or ``THETAHOUSE_HOME`` none that could be.
     """
     values = os.environ if environment is None else environment
     home = Path(values.get("THETAHOUSE_HOME") or "var").resolve()
-    there = next(folder for folder in (home, *home.parents) if folder.exists())
+    try:
+        there = next(folder for folder in (home, *home.parents) if folder.exists())
+    except OSError as problem:  # a name that is too long, a folder that may not be looked into
+        why = (problem.strerror or str(problem)).lower()
+        raise NotADirectoryError(f"THETAHOUSE_HOME={home}: {why}; name a folder") from problem
     if not there.is_dir():
         raise NotADirectoryError(f"THETAHOUSE_HOME={home}: {there} is not a folder; name a folder")
     return Settings(

@@ -11,7 +11,7 @@ import sys
 import typer
 
 from orchestration.cli import add_model, doctor, export, fit, inout, look, parse, parse_diff, plot, prompt, ui, work
-from orchestration.cli.errors import is_forbidden, is_out_of_room, is_user_error
+from orchestration.cli.errors import is_forbidden, is_in_the_way, is_out_of_room, is_user_error
 
 app = typer.Typer(
     help="A psychometric warehouse for language models.",
@@ -46,6 +46,7 @@ OUT_OF_ROOM = (
     "what had landed is kept, and what was published stays as it was"
 )
 ALLOW = "give yourself access, or name another place (THETAHOUSE_HOME, or the option that named this one)"
+MOVE = "move it away, or name another place (THETAHOUSE_HOME, or the option that named this one)"
 
 
 def main() -> None:
@@ -60,6 +61,9 @@ def main() -> None:
             sys.exit(1)
         if is_forbidden(error):
             sys.stderr.write(f"error: {error.filename}: {str(error.strerror).lower()}; {ALLOW}\n")
+            sys.exit(2)
+        if is_in_the_way(error):
+            sys.stderr.write(f"error: {error.filename}: a file stands where a folder should be; {MOVE}\n")
             sys.exit(2)
         if not is_user_error(error):
             raise

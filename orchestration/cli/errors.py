@@ -24,6 +24,11 @@ def is_forbidden(error: BaseException) -> TypeGuard[OSError]:
     return isinstance(error, OSError) and error.errno in codes and error.filename is not None
 
 
+def is_in_the_way(error: BaseException) -> TypeGuard[OSError]:
+    """Tell whether a file that the error names stands where a folder should be."""
+    return isinstance(error, FileExistsError | NotADirectoryError) and error.filename is not None
+
+
 def is_user_error(error: Exception) -> bool:
     """Tell whether an error names a thing, a value and a remedy for the person who typed the command."""
     from inference.landing import ChunkError

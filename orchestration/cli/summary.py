@@ -46,7 +46,8 @@ def _unavailable(registry: Registry) -> None:
     for entry in registry.unavailable:
         names.setdefault(entry.reason, []).append(entry.name)
     for reason, lacking in names.items():
-        show.say(f"not run, as each {reason}: {', '.join(lacking)}")
+        each = "each" if len(lacking) > 1 else "it"
+        show.say(f"not run, as {each} {reason}: {', '.join(lacking)}")
 
 
 def after_run(settings: Settings, registry: Registry, done: "LocalRun", seconds: float) -> None:

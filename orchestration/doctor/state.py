@@ -3,6 +3,7 @@
 Everything is opened read-only and briefly; nothing is landed, asked or repaired.
 """
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,8 +29,12 @@ KINDS = {"banks": ("bank", "banks"), "recorded": ("recorded file", "recorded fil
 
 
 def disk(settings: Settings, free_bytes: int | None = None) -> Finding:
-    """Look at the free space where the installation lies."""
+    """Look whether the installation's folder can be written, and at the free space there."""
     place = next(folder for folder in (settings.home, *settings.home.parents) if folder.exists())
+    if not os.access(place, os.W_OK | os.X_OK):
+        return Finding(
+            "disk", "wrong", f"{place} cannot be written", "set THETAHOUSE_HOME to a folder where you may write"
+        )
     free = (shutil.disk_usage(place).free if free_bytes is None else free_bytes) / 1e9
     message = f"{free:,.1f} GB free at {place}"
     remedy = "free some space, or move the installation with THETAHOUSE_HOME"

@@ -3,6 +3,7 @@
 import errno
 import sqlite3
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,18 @@ def test_a_file_that_the_system_forbids_is_one_plain_line_and_exit_code_2(
         cli.main()
     assert stopped.value.code == 2
     assert capsys.readouterr().err == f"error: /srv/house: permission denied; {cli.ALLOW}\n"
+
+
+def test_a_file_where_a_folder_should_be_is_one_plain_line_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "locks").touch()
+    monkeypatch.setattr(cli, "app", (tmp_path / "locks").mkdir)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 2
+    said = f"error: {tmp_path / 'locks'}: a file stands where a folder should be; {cli.MOVE}\n"
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The examination names what is wrong with a remedy, holds its tongue where all is well, and changes nothing."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -166,6 +167,13 @@ def test_a_warehouse_that_cannot_be_read_is_wrong(settings: Settings) -> None:
 @pytest.mark.parametrize(("free", "level"), [(100e9, "ok"), (3e9, "note"), (0.5e9, "wrong")])
 def test_little_disk_is_said_in_time(settings: Settings, free: float, level: str) -> None:
     assert state.disk(settings, int(free)).level == level
+
+
+def test_a_home_that_cannot_be_written_is_wrong(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # whoever tests may be root, who may write everywhere
+    found = state.disk(settings)
+    assert (found.level, found.remedy) == ("wrong", "set THETAHOUSE_HOME to a folder where you may write")
+    assert found.message.endswith(" cannot be written")
 
 
 def test_packages_are_compared_with_requirements_and_pins(tmp_path: Path) -> None:

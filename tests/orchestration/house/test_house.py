@@ -136,3 +136,5 @@ def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
     for home in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(NotADirectoryError, match=r"THETAHOUSE_HOME=.*file is not a folder; name a folder"):
             load_settings({"THETAHOUSE_HOME": str(home)})
+    with pytest.raises(NotADirectoryError, match=r"THETAHOUSE_HOME=.*: file name too long; name a folder"):
+        load_settings({"THETAHOUSE_HOME": str(tmp_path / ("a" * 300))})
