@@ -18,7 +18,7 @@ from analytics.matrix import FloatArray, IntArray
 def information_of_listed(cells: ListedCells, scales: Scales, point: Point) -> Information:
     """Eliminate the Hessian at `point`, which must be the mode for the gradient to hold."""
     weight, pairs, n_items = cells.weight, cells.pairs, point.b.size
-    logit = np.repeat(pairs.of_rater(point.theta) + point.u, np.diff(cells.pair_starts)) - point.b[cells.item]
+    logit = np.repeat(pairs.of_rater(point.theta) + point.u, _sizes(cells)) - point.b[cells.item]
     p = 1.0 / (1.0 + np.exp(-logit))
     w = p * (1.0 - p)
     info = np.add.reduceat(w, cells.pair_starts[:-1])
