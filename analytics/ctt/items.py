@@ -253,17 +253,27 @@ def _binary_statistics(x: NDArray[np.int8], missing_policy: MissingPolicy, max_s
 
 @numba.njit(cache=True)
 def _sum_products(x: NDArray[np.int8], totals: IntArray, right: NDArray[np.int32], with_total: FloatArray) -> bool:
-    """Write row sums, column sums and sums of cell times row sum, a row at a time; False if a cell is not 0 or 1."""
-    for i in range(x.shape[0]):
-        row, total, others = x[i], 0, 0
-        for j in range(x.shape[1]):
-            total += row[j]
-            others |= row[j] & ~1
-        if others != 0:
-            return False
-        totals[i] = total
-        own = np.float64(total)
-        for j in range(x.shape[1]):
-            right[j] += row[j]
-            with_total[j] += own * row[j]
+    """Write row sums, column sums and sums of cell times row sum, a row at a time; False if a cell is not 0 or 1.
+
+    Sums of some rows are held in the narrowest integers that hold them: the narrower, the more are added at a time.
+    """
+    n_items = x.shape[1]
+    together = max(1, min(127, (2**31 - 1) // max(n_items, 1)))
+    some_right, some_with_total = np.zeros(n_items, np.int8), np.zeros(n_items, np.int32)
+    for first in range(0, x.shape[0], together):
+        for i in range(first, min(first + together, x.shape[0])):
+            row, total, others = x[i], np.int32(0), np.int8(0)
+            for j in range(n_items):
+                total = np.int32(total + row[j])
+                others = np.int8(others | row[j])
+            if others & ~1 != 0:
+                return False
+            totals[i] = total
+            for j in range(n_items):
+                some_right[j] = np.int8(some_right[j] + row[j])
+                some_with_total[j] = np.int32(some_with_total[j] + (-np.int32(row[j]) & total))
+        for j in range(n_items):
+            right[j] += some_right[j]
+            with_total[j] += some_with_total[j]
+            some_right[j], some_with_total[j] = 0, 0
     return True
