@@ -18,7 +18,7 @@ from analytics.irt.testlet_facet_search import (
     solve_facet,
     start_facet,
 )
-from analytics.irt.testlet_facet_system import FacetScales
+from analytics.irt.testlet_facet_point import FacetScales
 from analytics.irt.testlet_result import SMALLEST_SD, Variances
 from analytics.irt.testlet_scale import WithMarginalScale
 from analytics.literals import check_option
@@ -128,15 +128,15 @@ def fit_testlet_facet(
 def _result(data: FacetData, state: FacetState, *, is_converged: bool) -> FacetFit:
     point, scales = state.point, state.scales
     variances, _, var_b = state.system.variances(point.u.shape, len(data.right))
-    back = np.argsort(data.cells.order)
+    back, rater = np.argsort(data.cells.order), np.argsort(data.order)
     no_rater, no_item = data.seen.sum(axis=0) == 0, data.seen.sum(axis=1) == 0
     sds = [0.0 if sd <= SMALLEST_SD * 1.001 else float(sd) for sd in (scales.theta, scales.b, scales.u, scales.v)]
     return FacetFit(
-        theta=np.where(no_rater, np.nan, point.theta),
-        theta_se=np.where(no_rater, np.nan, np.sqrt(variances.theta)),
+        theta=np.where(no_rater, np.nan, point.theta)[rater],
+        theta_se=np.where(no_rater, np.nan, np.sqrt(variances.theta))[rater],
         b=np.where(no_item, np.nan, point.b)[back],
         b_se=np.where(no_item, np.nan, np.sqrt(var_b))[back],
-        u=point.u.T,
+        u=point.u.T[rater],
         v=(point.d - point.b[:, None])[back],
         mean_b=point.mean_b,
         mean_b_se=float(np.sqrt(variances.mean_b)),
@@ -149,6 +149,6 @@ def _result(data: FacetData, state: FacetState, *, is_converged: bool) -> FacetF
         n_iterations=state.n_iterations,
         gradient_norm=state.gradient_norm,
         is_converged=is_converged,
-        n_models=len(data.members),
+        n_models=data.edges.size - 1,
         identification=IDENTIFICATION,
     )

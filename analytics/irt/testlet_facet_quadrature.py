@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from analytics.irt.testlet_cells import over_testlets
-from analytics.irt.testlet_facet_system import FacetPoint, FacetScales
+from analytics.irt.testlet_facet_point import FacetPoint, FacetScales
 from analytics.irt.vector_math import FAST, vector_exp
 from analytics.matrix import FloatArray, IntArray
 

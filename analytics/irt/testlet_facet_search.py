@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize
 
+from analytics.irt.testlet_facet_cells import CellPass, pass_cells
+from analytics.irt.testlet_facet_point import FacetPoint, FacetScales
 from analytics.irt.testlet_facet_quadrature import ItemCorrection, correct_items
-from analytics.irt.testlet_facet_system import FacetPoint, FacetScales, FacetSystem
-from analytics.irt.testlet_laplace import Batch, make_batches
+from analytics.irt.testlet_facet_system import FacetSystem
 from analytics.irt.testlet_pack import Cells, pack_cells
-from analytics.irt.testlet_point import Point, Scales
 from analytics.irt.testlet_result import LARGEST_SD, SMALLEST_SD
 from analytics.matrix import FloatArray, IntArray
 
 _LARGEST_STEP, _MAX_ITERATIONS = 1.5, 100
+_FALL = 0.1  # of the gradient in a step: where it falls by less, a new system is worth its cost
 _SMALLEST_GAIN = 1e-5  # in marginal log-likelihood: standard deviations within half a hundredth of their errors
 TOLERANCE = 1e-8
 """Largest absolute derivative of the penalised objective at convergence."""
@@ -25,13 +26,28 @@ TOLERANCE = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class FacetData:
-    """Responses packed by testlet: right and seen are (n_items, n_raters); members are the raters of each model."""
+    """Responses packed by testlet, raters in the order of their models.
+
+    Attributes
+    ----------
+    cells
+        The layout: order and sizes.
+    right, seen
+        1 where right, and where observed, shape (n_items, n_raters).
+    order
+        Input row of each rater, shape (n_raters,).
+    model
+        Model of each rater, ascending, shape (n_raters,).
+    edges
+        First rater of each model and the end, shape (n_models + 1,).
+    """
 
     cells: Cells
     right: FloatArray
     seen: FloatArray
-    members: list[IntArray]
+    order: IntArray
     model: IntArray
+    edges: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +64,19 @@ class FacetState:
 
 
 def pack_facet(responses: FloatArray, item_testlet: IntArray, model: IntArray, n_models: int) -> FacetData:
-    """Pack responses (n_raters, n_items), items sorted by testlet."""
-    x = np.asarray(responses, dtype=np.float64)
+    """Pack responses (n_raters, n_items): items sorted by testlet, raters by model."""
+    order = np.argsort(model, kind="stable")
+    x = np.asarray(responses, dtype=np.float64)[order]
     cells = pack_cells(x, item_testlet, int(np.max(item_testlet)) + 1, np.ones(len(x)))
-    packed = x.T[cells.order]
-    members = [np.flatnonzero(model == m) for m in range(n_models)]
-    return FacetData(cells, np.nan_to_num(packed), (~np.isnan(packed)).astype(np.float64), members, model)
+    packed = np.ascontiguousarray(x.T[cells.order])
+    edges = np.append(0, np.cumsum(np.bincount(model, minlength=n_models)))
+    return FacetData(cells, np.nan_to_num(packed), (~np.isnan(packed)).astype(np.float64), order, model[order], edges)
 
 
 def start_facet(data: FacetData) -> FacetPoint:
     """Every effect at 0 and every difficulty at the logit of the overall failure rate."""
     mean = float(np.log((np.sum(data.seen - data.right) + 0.5) / (data.right.sum() + 0.5)))
-    n_items, n_models = len(data.right), len(data.members)
+    n_items, n_models = len(data.right), data.edges.size - 1
     return FacetPoint(
         theta=np.zeros(data.model.size),
         u=np.zeros(data.cells.n_rt.shape),
@@ -69,67 +86,38 @@ def start_facet(data: FacetData) -> FacetPoint:
     )
 
 
-def _batches(data: FacetData, scales: FacetScales, point: FacetPoint) -> list[Batch]:
-    """Cell information; the difficulty that a rater meets depends on its model."""
-    plain = Scales(scales.theta, scales.b, scales.u)
-    s = point.theta + point.u
-    batches = make_batches(data.cells, plain, Point(point.theta, point.u, point.b, point.mean_b))
-    moved = []
-    for batch in batches:
-        logit = s[batch.testlets][:, None, :] - point.d[batch.items][:, :, data.model]
-        p = 1.0 / (1.0 + np.exp(-logit))
-        w = p * (1.0 - p) * data.seen[batch.items]
-        kept = 1.0 / (1.0 + scales.u**2 * w.sum(axis=1))
-        moved.append(replace(batch, w=w, slope=w * (1.0 - 2.0 * p), kept=kept, spread=scales.u**2 * kept))
-    return moved
-
-
-def _gradient(data: FacetData, scales: FacetScales, point: FacetPoint) -> FacetPoint:
+def _gradient(cells: CellPass, scales: FacetScales, point: FacetPoint) -> FacetPoint:
     """Gradient of the penalised objective."""
-    logit = _logit(data, point)
-    residual = data.right - data.seen / (1.0 + np.exp(-logit))
-    starts = data.cells.starts[:-1]
-    by_testlet = np.add.reduceat(residual, starts, axis=0)
-    by_model = np.stack([residual[:, own].sum(axis=1) for own in data.members], axis=1)
     v, deviation = (point.d - point.b[:, None]) / scales.v**2, (point.b - point.mean_b) / scales.b**2
     return FacetPoint(
-        theta=point.theta / scales.theta**2 - by_testlet.sum(axis=0),
-        u=point.u / scales.u**2 - by_testlet if scales.u > 0 else np.zeros(point.u.shape),
-        d=by_model + v,
+        theta=point.theta / scales.theta**2 - cells.by_testlet.sum(axis=0),
+        u=point.u / scales.u**2 - cells.by_testlet if scales.u > 0 else np.zeros(point.u.shape),
+        d=cells.by_model + v,
         b=deviation - v.sum(axis=1),
         mean_b=-float(deviation.sum()),
     )
 
 
-def _logit(data: FacetData, point: FacetPoint) -> FloatArray:
-    s = np.repeat(point.theta + point.u, np.diff(data.cells.starts), axis=0)
-    return s - point.d[:, data.model]
+def solve_facet(
+    data: FacetData, scales: FacetScales, start: FacetPoint, system: FacetSystem | None = None
+) -> FacetState:
+    """Newton from `start`; the objective is convex, so that a small gradient is the proof of convergence.
 
-
-def _largest(point: FacetPoint) -> float:
-    return max(float(np.max(np.abs(part))) for part in (point.theta, point.u, point.d, point.b, [point.mean_b]))
-
-
-def solve_facet(data: FacetData, scales: FacetScales, start: FacetPoint) -> FacetState:
-    """Newton from `start`; the objective is convex, so that a small gradient is the proof of convergence."""
-    point = start if scales.u > 0 else replace(start, u=np.zeros(start.u.shape))
+    A system serves for as long as the gradient falls well with it, at first the `system` of a mode nearby.
+    """
+    point, before = start if scales.u > 0 else replace(start, u=np.zeros(start.u.shape)), np.inf
     for iteration in range(_MAX_ITERATIONS + 1):
-        g = _gradient(data, scales, point)
-        system = FacetSystem(_batches(data, scales, point), scales, data.members, len(data.right))
-        norm = _largest(g)
+        cells = pass_cells(data.right, data.seen, data.model, data.cells.starts, point)
+        g = _gradient(cells, scales, point)
+        norm = g.largest()
         if norm <= TOLERANCE or iteration == _MAX_ITERATIONS:
             break
-        step = system.solve(g)
-        scale = _LARGEST_STEP / max(_largest(step), _LARGEST_STEP)
-        point = FacetPoint(
-            theta=point.theta - scale * step.theta,
-            u=point.u - scale * step.u,
-            d=point.d - scale * step.d,
-            b=point.b - scale * step.b,
-            mean_b=point.mean_b - scale * step.mean_b,
-        )
-    logit = _logit(data, point)
-    log_likelihood = float(np.sum(data.right * logit - data.seen * np.logaddexp(0.0, logit)))
+        if system is None or norm > _FALL * before:
+            system = FacetSystem(cells.p, scales, data.cells.starts, data.edges)
+        step, before = system.solve(g), norm
+        point = point.plus(step, -_LARGEST_STEP / max(step.largest(), _LARGEST_STEP))
+    system = FacetSystem(cells.p, scales, data.cells.starts, data.edges)
+    log_likelihood = float(np.sum(cells.log_likelihood))
     squares = np.sum((point.theta / scales.theta) ** 2) + np.sum(((point.d - point.b[:, None]) / scales.v) ** 2)
     squares += np.sum(((point.b - point.mean_b) / scales.b) ** 2)
     squares += np.sum((point.u / scales.u) ** 2) if scales.u > 0 else 0.0
@@ -147,13 +135,7 @@ def marginal_gradient(data: FacetData, state: FacetState, items: ItemCorrection 
     point, scales = state.point, state.scales
     variances, slope, _ = state.system.variances(point.u.shape, len(data.right))
     if items is not None:  # the mode moves the correction as well; the log determinant counts by minus a half
-        slope = FacetPoint(
-            theta=slope.theta - 2.0 * items.slope.theta,
-            u=slope.u - 2.0 * items.slope.u,
-            d=slope.d - 2.0 * items.slope.d,
-            b=slope.b - 2.0 * items.slope.b,
-            mean_b=slope.mean_b - 2.0 * items.slope.mean_b,
-        )
+        slope = slope.plus(items.slope, -2.0)
     adjoint = state.system.solve(slope)
     parts = []
     for effect, variance, shift, sd in (
@@ -175,7 +157,7 @@ def estimate_facet(data: FacetData, state: FacetState) -> tuple[FacetState, bool
     def loss(x: FloatArray) -> tuple[float, FloatArray]:
         nonlocal best, highest
         sds = np.exp(x)
-        current = solve_facet(data, FacetScales(sds[0], sds[1], sds[2] if with_u else 0.0, sds[3]), best.point)
+        current = solve_facet(data, FacetScales(sds[0], sds[1], sds[2] if with_u else 0.0, sds[3]), best.point, best.system)
         items = correction(data, current)
         value = current.marginal + items.value
         if value > highest:
