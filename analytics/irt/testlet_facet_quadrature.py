@@ -8,11 +8,13 @@ rest on many items and stay with Laplace's method (`testlet_facet_system`). Does
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
 from analytics.irt.testlet_cells import over_testlets
+from analytics.irt.testlet_facet_cells import pass_cells
 from analytics.irt.testlet_facet_point import FacetPoint, FacetScales
 from analytics.irt.vector_math import FAST, vector_exp
 from analytics.matrix import FloatArray, IntArray
@@ -40,6 +42,30 @@ class ItemCorrection:
     for_v: float
 
 
+class _Nodes(NamedTuple):
+    """Nodes of v by nodes of b, flat, shape (_NODES_V * _NODES_B,), and logs of weights over the normal density."""
+
+    b: FloatArray
+    log_b: FloatArray
+    v: FloatArray
+    log_v: FloatArray
+
+
+class _Items(NamedTuple):
+    """Exact less Laplace of each item; mean_b, square_b and square_v are sums of first and second moments.
+
+    Shapes (n_items,), but `by_cell`, the derivative in theta + u, (n_items, n_raters), `by_model`, that in d,
+    (n_items, n_models).
+    """
+
+    value: FloatArray
+    by_cell: FloatArray
+    by_model: FloatArray
+    mean_b: FloatArray
+    square_b: FloatArray
+    square_v: FloatArray
+
+
 def correct_items(
     right: FloatArray, seen: FloatArray, model: IntArray, starts: IntArray, scales: FacetScales, point: FacetPoint
 ) -> ItemCorrection:
@@ -56,153 +82,176 @@ def correct_items(
     scales, point
         Standard deviations, and the mode for them.
     """
+    cells = pass_cells(right, seen, model, starts, point)
     s = np.repeat(point.theta + point.u, np.diff(starts), axis=0)
-    p_v, p_b = scales.v**-2, scales.b**-2
-    member = np.eye(point.d.shape[1])[model]
-    logit = s - point.d[:, model]
-    p = seen / (1.0 + np.exp(-logit))
-    w = p * (1.0 - p)
-    informations = w @ member
-    held = 1.0 / (p_v + informations)  # variance of d given b and abilities
-    precision_b = p_b + np.sum(p_v * informations * held, axis=1)
-    v, deviation = point.d - point.b[:, None], point.b - point.mean_b
-    laplace = np.sum(right * logit - seen * np.logaddexp(0.0, logit), axis=1)
-    laplace -= 0.5 * (p_v * np.sum(v**2, axis=1) + p_b * deviation**2)
-    # the widths of the nodes would appear on both sides, and are left out on both
-    found = _Moments(s.shape)
-    by_model = np.argsort(model, kind="stable")
-    edges = np.append(0, np.cumsum(np.bincount(model)))
-    shape = _shape_of_nodes()
+    p_b, p_v = scales.b**-2, scales.v**-2
+    found = _Items(cells.log_likelihood, np.empty(s.shape), np.empty(point.d.shape), *np.empty((3, len(s))))
+    by_model, edges = np.argsort(model, kind="stable"), np.append(0, np.cumsum(np.bincount(model)))
+    nodes = _nodes()
 
     def run(first: int, last: int) -> None:
         _integrate(
-            first, last, *shape, by_model, edges, right, seen, s, point.b, point.d, point.mean_b, p_b, p_v, held,
-            precision_b, found.exact, found.expected, found.mean_b, found.square_b, found.square_v,
+            first, last, nodes, by_model, edges, right, seen, cells.p, s, point.b, point.d, point.mean_b, p_b, p_v,
+            found,
         )  # fmt: skip
 
     over_testlets(run, len(right), right.size * _NODES_B)
-    through = p_v * held  # how d follows b
-    var_d = held + through**2 / precision_b[:, None]  # given abilities
-    var_v = held + (1.0 - through) ** 2 / precision_b[:, None]
-    half_skew = 0.5 * w * (1.0 - 2.0 * p) * var_d[:, model]
-    by_testlet = np.add.reduceat(p - found.expected + half_skew, starts[:-1], axis=0)
+    filled = np.flatnonzero(np.diff(starts))
+    by_testlet = np.zeros(point.u.shape)
+    by_testlet[filled] = np.add.reduceat(found.by_cell, starts[filled], axis=0)
     slope = FacetPoint(
         theta=by_testlet.sum(axis=0),
         u=by_testlet,
-        d=-half_skew @ member,
+        d=found.by_model,
         b=np.zeros(point.b.size),
-        mean_b=p_b * float(np.sum(found.mean_b - point.b)),
+        mean_b=p_b * float(np.sum(found.mean_b)),
     )
     return ItemCorrection(
-        value=float(np.sum(found.exact - laplace)),
+        value=float(np.sum(found.value)),
         slope=slope,
-        for_b=p_b * float(np.sum(found.square_b - deviation**2 - 1.0 / precision_b)),
-        for_v=p_v * float(np.sum(found.square_v) - np.sum(v**2 + var_v)),
+        for_b=p_b * float(np.sum(found.square_b)),
+        for_v=p_v * float(np.sum(found.square_v)),
     )
 
 
-class _Moments:
-    """What the integration of each item leaves: its log, expected right answers, and moments of b and of all v."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.exact, self.mean_b, self.square_b, self.square_v = (np.empty(shape[0]) for _ in range(4))
-        self.expected = np.zeros(shape)
-
-
-def _shape_of_nodes() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Nodes of b, the logs of their weights against a normal density that is divided out; the same of v."""
-    parts: list[FloatArray] = []
-    for n_nodes in (_NODES_B, _NODES_V):
+def _nodes() -> _Nodes:
+    """Gauss-Hermite nodes: those of b for the first of v, then for the next."""
+    flat: list[FloatArray] = []
+    for n_nodes, spread_out in ((_NODES_B, lambda x: np.tile(x, _NODES_V)), (_NODES_V, lambda x: np.repeat(x, _NODES_B))):
         nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
-        parts += [nodes, np.log(weights / weights.sum()) + nodes**2 / 2.0]
-    return parts[0], parts[1], parts[2], parts[3]
+        flat += [spread_out(nodes), spread_out(np.log(weights / weights.sum()) + nodes**2 / 2.0)]
+    return _Nodes(*flat)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def _integrate(
     first: int,
     last: int,
-    nodes_b: FloatArray,
-    logs_b: FloatArray,
-    nodes_v: FloatArray,
-    logs_v: FloatArray,
+    nodes: _Nodes,
     raters: IntArray,
     edges: IntArray,
     right: FloatArray,
     seen: FloatArray,
+    p: FloatArray,
     s: FloatArray,
     b: FloatArray,
     d: FloatArray,
     mean_b: float,
     p_b: float,
     p_v: float,
-    held: FloatArray,
-    precision_b: FloatArray,
-    exact: FloatArray,
-    expected: FloatArray,
-    first_b: FloatArray,
-    second_b: FloatArray,
-    second_v: FloatArray,
+    out: _Items,
 ) -> None:
-    n_raters, n_models, n_b, n_v = raters.size, edges.size - 1, nodes_b.size, nodes_v.size
-    x, wrong, fixed = np.empty(n_raters), np.empty(n_models), np.empty(n_models)
-    share, height_b, square = np.empty((n_b, n_raters)), np.empty(n_b), np.empty(n_b)
-    at_d, odds, height, product = np.empty(n_v), np.empty(n_v), np.empty(n_v), np.empty(n_v)
-    p = np.empty((n_raters, n_v))
-    middle = n_v // 2
+    """Write what some items have exactly less what they have by Laplace's method.
+
+    `out.value` holds their log-likelihoods before. A node's weight holds 1 / prod(1 + odds) over the raters of the
+    model. Once the weights are known, what one of them answers is to be expected is the weight by 1 / (1 + odds) of
+    that rater: by the product of those before it and those after it, over the product of all. So one division does for
+    all raters, or for a run of them where the product would overflow.
+    """
+    n_raters, n_models, size, middle = raters.size, edges.size - 1, nodes.b.size, _NODES_V // 2 * _NODES_B
+    x, before, is_end = np.empty(n_raters), np.empty((n_raters, size)), np.empty(n_raters, np.bool_)
+    odds, weight, inverse = np.empty((n_models, size)), np.empty((n_models, size)), np.empty((n_models, size))
+    v, total, held = np.empty((n_models, size)), np.empty((n_models, _NODES_B)), np.empty(n_models)
+    height_b, gathered, scale = np.empty(_NODES_B), np.empty(_NODES_B), np.empty(_NODES_B)
+    from_b, height, product = np.empty(size), np.empty(size), np.empty(size)
     for j in range(first, last):
+        away, precision_b = b[j] - mean_b, p_b
         for m in range(n_models):
-            wrong[m], fixed[m] = 0.0, 0.0
+            precision = p_v
             for r in range(edges[m], edges[m + 1]):
                 i = raters[r]
-                x[r] = vector_exp(-s[j, i])
-                wrong[m] += seen[j, i] - right[j, i]
-                fixed[m] += (seen[j, i] - right[j, i]) * s[j, i]
-        width_b = 1.0 / np.sqrt(precision_b[j])
-        for k in range(n_b):
-            at_b = b[j] + nodes_b[k] * width_b
-            height_b[k] = logs_b[k] - 0.5 * p_b * (at_b - mean_b) ** 2
-            square[k] = 0.0
-            for m in range(n_models):
-                centre, width = d[j, m] + p_v * held[j, m] * (at_b - b[j]), np.sqrt(held[j, m])
-                for q in range(n_v):
-                    at_d[q] = centre + nodes_v[q] * width
-                    odds[q] = vector_exp(at_d[q])
-                    height[q] = logs_v[q] + wrong[m] * at_d[q] - 0.5 * p_v * (at_d[q] - at_b) ** 2
-                    product[q] = 1.0
-                for r in range(edges[m], edges[m + 1]):
-                    is_seen = seen[j, raters[r]]
-                    for q in range(n_v):
-                        against = odds[q] * x[r]
-                        p[r, q] = is_seen / (1.0 + against)
-                        product[q] *= 1.0 + is_seen * against
-                    if product[n_v - 1] > 1e200:  # odds rise with the node: no other product is larger
-                        for q in range(n_v):
-                            height[q] -= np.log(product[q])
-                            product[q] = 1.0
-                high, of_middle = height[middle], product[middle]
-                total, moment = 0.0, 0.0
-                for q in range(n_v):  # against the middle node, which is near the mode
-                    product[q] = vector_exp(height[q] - high) * (of_middle / product[q])
-                    total += product[q]
-                    moment += product[q] * (at_d[q] - at_b) ** 2
-                for r in range(edges[m], edges[m + 1]):
-                    mean_p = 0.0
-                    for q in range(n_v):
-                        mean_p += product[q] * p[r, q]
-                    share[k, r] = mean_p / total
-                square[k] += moment / total
-                height_b[k] += high - fixed[m] + np.log(total / of_middle)
-        top, total = np.max(height_b), 0.0
-        first_b[j], second_b[j], second_v[j] = 0.0, 0.0, 0.0
-        for k in range(n_b):
+                x[r] = seen[j, i] * vector_exp(-s[j, i])  # 0 where missing: such a factor is 1
+                precision += p[j, i] * (1.0 - p[j, i])
+            held[m] = 1.0 / precision  # variance of d given b and abilities
+            precision_b += p_v * (1.0 - p_v * held[m])
+        # Laplace: the widths of the nodes would appear on both sides, and are left out on both
+        laplace, square, var_b = out.value[j] - 0.5 * p_b * away**2, 0.0, 1.0 / precision_b
+        for m in range(n_models):
+            through = p_v * held[m]  # how d follows b
+            var_d = held[m] + through**2 * var_b  # given abilities
+            laplace -= 0.5 * p_v * (d[j, m] - b[j]) ** 2
+            square -= (d[j, m] - b[j]) ** 2 + held[m] + (1.0 - through) ** 2 * var_b
+            out.by_model[j, m] = 0.0
+            for r in range(edges[m], edges[m + 1]):
+                one = p[j, raters[r]]
+                half_skew = 0.5 * one * (1.0 - one) * (1.0 - 2.0 * one) * var_d
+                out.by_cell[j, raters[r]] = one + half_skew
+                out.by_model[j, m] -= half_skew
+        # the nodes, first those of b, then those of v for each model
+        for n in range(size):
+            from_b[n] = nodes.b[n] * np.sqrt(var_b)
+        for k in range(_NODES_B):
+            height_b[k] = nodes.log_b[k] - 0.5 * p_b * (from_b[k] + away) ** 2
+            gathered[k] = 1.0
+        for m in range(n_models):
+            width, at_mode, slope, wrong = np.sqrt(held[m]), d[j, m] - b[j], p_v * held[m] - 1.0, 0.0
+            for r in range(edges[m], edges[m + 1]):
+                i = raters[r]
+                wrong += seen[j, i] - right[j, i]
+                laplace += (seen[j, i] - right[j, i]) * s[j, i]  # left out of the heights
+                is_end[r] = r == edges[m + 1] - 1
+            for n in range(size):
+                v[m, n] = at_mode + slope * from_b[n] + nodes.v[n] * width
+            for n in range(size):
+                odds[m, n] = vector_exp(b[j] + from_b[n] + v[m, n])
+            for n in range(size):  # against the middle node of v, which is near the mode
+                beyond = (nodes.v[n] - nodes.v[middle]) * width
+                height[n] = nodes.log_v[n] + beyond * (wrong - p_v * (v[m, n] - 0.5 * beyond))
+            for k in range(_NODES_B):
+                of_middle = v[m, middle + k]
+                height_b[k] += wrong * (b[j] + from_b[k] + of_middle) - 0.5 * p_v * of_middle**2
+            product[:] = 1.0
+            for r in range(edges[m], edges[m + 1]):
+                for n in range(size):
+                    before[r, n] = product[n]
+                    product[n] *= 1.0 + x[r] * odds[m, n]
+                if product[size - 1] > 1e200 and not is_end[r]:  # odds rise with the nodes: no other product is larger
+                    is_end[r] = True
+                    for n in range(size):
+                        height[n] -= np.log(product[n] / product[middle + n % _NODES_B])
+                    for k in range(_NODES_B):
+                        height_b[k] -= np.log(product[middle + k])
+                    product[:] = 1.0
+            for n in range(size):
+                inverse[m, n] = 1.0 / product[n]
+                weight[m, n] = vector_exp(height[n]) * inverse[m, n]
+            total[m] = 0.0
+            for q in range(_NODES_V):
+                for k in range(_NODES_B):
+                    total[m, k] += weight[m, q * _NODES_B + k]
+            for k in range(_NODES_B):
+                gathered[k] *= total[m, k]
+            if not 1e-60 < np.min(gathered) <= np.max(gathered) < 1e60 or m == n_models - 1:  # a log for many models
+                for k in range(_NODES_B):
+                    height_b[k] += np.log(gathered[k])
+                    gathered[k] = 1.0
+        top = np.max(height_b)
+        for k in range(_NODES_B):
             height_b[k] = np.exp(height_b[k] - top)
-            total += height_b[k]
-        for k in range(n_b):
-            weight, at_b = height_b[k] / total, b[j] + nodes_b[k] * width_b
-            first_b[j] += weight * at_b
-            second_b[j] += weight * (at_b - mean_b) ** 2
-            second_v[j] += weight * square[k]
-            for r in range(n_raters):
-                expected[j, raters[r]] += weight * share[k, r]
-        exact[j] = top + np.log(total)
+        out.value[j] = top + np.log(np.sum(height_b)) - laplace
+        height_b /= np.sum(height_b)
+        out.mean_b[j], out.square_b[j] = 0.0, -(away**2) - var_b
+        for k in range(_NODES_B):
+            out.mean_b[j] += height_b[k] * from_b[k]
+            out.square_b[j] += height_b[k] * (from_b[k] + away) ** 2
+        # back through the models: the weights, and with them expected squares and answers
+        for m in range(n_models):
+            low, high = edges[m], edges[m + 1]
+            for k in range(_NODES_B):
+                scale[k] = height_b[k] / total[m, k]
+            for q in range(_NODES_V):
+                for k in range(_NODES_B):
+                    weight[m, q * _NODES_B + k] *= scale[k]
+            for n in range(size):
+                square += weight[m, n] * v[m, n] ** 2
+                product[n] = weight[m, n] * inverse[m, n]
+            for r in range(high - 1, low - 1, -1):
+                if is_end[r] and r < high - 1:
+                    for n in range(size):
+                        product[n] = weight[m, n] / (before[r, n] * (1.0 + x[r] * odds[m, n]))
+                expected = 0.0
+                for n in range(size):
+                    expected += product[n] * before[r, n]
+                    product[n] *= 1.0 + x[r] * odds[m, n]
+                out.by_cell[j, raters[r]] -= seen[j, raters[r]] * expected
+        out.square_v[j] = square
