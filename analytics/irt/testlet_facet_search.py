@@ -19,6 +19,7 @@ from analytics.matrix import FloatArray, IntArray
 
 _LARGEST_STEP, _MAX_ITERATIONS = 1.5, 100
 _FALL = 0.1  # of the gradient in a step: where it falls by less, a new system is worth its cost
+_SEARCH = {"gtol": 1e-3, "ftol": 1e-12}  # a variance within a thousandth of its standard error
 _SMALLEST_GAIN = 1e-5  # in marginal log-likelihood: standard deviations within half a hundredth of their errors
 TOLERANCE = 1e-8
 """Largest absolute derivative of the penalised objective at convergence."""
@@ -150,27 +151,48 @@ def marginal_gradient(data: FacetData, state: FacetState, items: ItemCorrection 
 
 
 def estimate_facet(data: FacetData, state: FacetState) -> tuple[FacetState, bool]:
-    """Maximise the marginal likelihood, items by quadrature; the flag says whether the search ended well."""
-    with_u = state.scales.u > 0
+    """Maximise the marginal likelihood, items by quadrature; the flag says whether the search ended well.
+
+    It goes over the variances, each in units of its standard error at the start: there the likelihood is nearly
+    quadratic, also towards 0, and the first step is nearly Newton's.
+    """
     best, highest = state, -np.inf
+    start = np.array([state.scales.theta, state.scales.b, state.scales.u or 1.0, state.scales.v])
+    unit = _standard_errors(data, state) * 2.0 * start**2  # of a variance, by way of its log sd
 
     def loss(x: FloatArray) -> tuple[float, FloatArray]:
         nonlocal best, highest
-        sds = np.exp(x)
-        current = solve_facet(data, FacetScales(sds[0], sds[1], sds[2] if with_u else 0.0, sds[3]), best.point, best.system)
+        sds = np.sqrt(x * unit)
+        scales = FacetScales(sds[0], sds[1], sds[2] if state.scales.u > 0 else 0.0, sds[3])
+        current = solve_facet(data, scales, best.point, best.system)
         items = correction(data, current)
         value = current.marginal + items.value
         if value > highest:
             best, highest = current, value
-        return -value / scale, -marginal_gradient(data, current, items) / scale
+        return state.marginal - value, -marginal_gradient(data, current, items) * unit / (2.0 * sds**2)
 
-    # the search sees a gradient of order one, so that its first step is not thrown to the bounds
-    scale = max(1.0, float(np.max(np.abs(marginal_gradient(data, state)))))
-    start = np.log([state.scales.theta, state.scales.b, state.scales.u or 1.0, state.scales.v])
-    low, high = np.log(SMALLEST_SD), np.log(LARGEST_SD)
-    bounds = [(low, high)] * 4
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-3 / scale})
+    low, high = SMALLEST_SD**2 / unit, LARGEST_SD**2 / unit
+    found = minimize(
+        loss, start**2 / unit, jac=True, method="L-BFGS-B", bounds=np.stack([low, high], axis=1), options=_SEARCH
+    )
     # with many items the sum rounds too roughly for the last line search: then the gain still in sight decides
     free = np.where((found.x > low) & (found.x < high), found.jac, 0.0)
-    gain = 0.5 * scale * float(free @ found.hess_inv.matvec(free))
+    gain = 0.5 * float(free @ found.hess_inv.matvec(free))
     return best, bool(found.success) or gain < _SMALLEST_GAIN
+
+
+def _standard_errors(data: FacetData, state: FacetState) -> FloatArray:
+    """Return roughly those of the four log sds: what they are where the effects' data are normal and independent.
+
+    The information on a log sd is then 2 sum(r^2), r the share of an effect's variance that its data take away.
+    """
+    scales, (variances, _, _) = state.scales, state.system.variances(state.point.u.shape, len(data.right))
+    information = []
+    for variance, sd in (
+        (variances.theta, scales.theta),
+        (variances.b, scales.b),
+        (variances.u, scales.u),
+        (variances.d, scales.v),
+    ):
+        information.append(2.0 * float(np.sum((1.0 - variance / sd**2) ** 2)) if sd > 0 else 0.0)
+    return 1.0 / np.sqrt(np.maximum(information, 1.0))
