@@ -153,46 +153,53 @@ def marginal_gradient(data: FacetData, state: FacetState, items: ItemCorrection 
 def estimate_facet(data: FacetData, state: FacetState) -> tuple[FacetState, bool]:
     """Maximise the marginal likelihood, items by quadrature; the flag says whether the search ended well.
 
-    It goes over the variances, each in units of its standard error at the start: there the likelihood is nearly
-    quadratic, also towards 0, and the first step is nearly Newton's.
+    The search is over the variances in units of their standard errors: there the likelihood is nearly quadratic, also
+    towards 0. The errors change much on the way, so that a step comes first and the search begins where it led.
     """
+    state = _step(data, state)
     best, highest = state, -np.inf
-    start = np.array([state.scales.theta, state.scales.b, state.scales.u or 1.0, state.scales.v])
-    unit = _standard_errors(data, state) * 2.0 * start**2  # of a variance, by way of its log sd
+    sds, errors = _log_sds(data, state)
+    start = 0.5 / errors
 
     def loss(x: FloatArray) -> tuple[float, FloatArray]:
         nonlocal best, highest
-        sds = np.sqrt(x * unit)
-        scales = FacetScales(sds[0], sds[1], sds[2] if state.scales.u > 0 else 0.0, sds[3])
-        current = solve_facet(data, scales, best.point, best.system)
+        scales = _scales(state, sds * np.sqrt(x / start))
+        current = state if scales == state.scales else solve_facet(data, scales, best.point, best.system)
         items = correction(data, current)
         value = current.marginal + items.value
         if value > highest:
             best, highest = current, value
-        return state.marginal - value, -marginal_gradient(data, current, items) * unit / (2.0 * sds**2)
+        return state.marginal - value, -0.5 * marginal_gradient(data, current, items) / x
 
-    low, high = SMALLEST_SD**2 / unit, LARGEST_SD**2 / unit
-    found = minimize(
-        loss, start**2 / unit, jac=True, method="L-BFGS-B", bounds=np.stack([low, high], axis=1), options=_SEARCH
-    )
+    low, high = start * (SMALLEST_SD / sds) ** 2, start * (LARGEST_SD / sds) ** 2
+    bounds = np.stack([low, high], axis=1)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_SEARCH)
     # with many items the sum rounds too roughly for the last line search: then the gain still in sight decides
     free = np.where((found.x > low) & (found.x < high), found.jac, 0.0)
     gain = 0.5 * float(free @ found.hess_inv.matvec(free))
     return best, bool(found.success) or gain < _SMALLEST_GAIN
 
 
-def _standard_errors(data: FacetData, state: FacetState) -> FloatArray:
-    """Return roughly those of the four log sds: what they are where the effects' data are normal and independent.
+def _step(data: FacetData, state: FacetState) -> FacetState:
+    """Take Fisher's step over the variances, items by Laplace's method; none changes by a factor of more than nine."""
+    sds, errors = _log_sds(data, state)
+    ratio = np.clip(1.0 + 2.0 * errors**2 * marginal_gradient(data, state), 1.0 / 9.0, 9.0)
+    scales = _scales(state, np.clip(sds * np.sqrt(ratio), SMALLEST_SD, LARGEST_SD))
+    return solve_facet(data, scales, state.point, state.system)
 
-    The information on a log sd is then 2 sum(r^2), r the share of an effect's variance that its data take away.
+
+def _scales(state: FacetState, sds: FloatArray) -> FacetScales:
+    return FacetScales(sds[0], sds[1], sds[2] if state.scales.u > 0 else 0.0, sds[3])
+
+
+def _log_sds(data: FacetData, state: FacetState) -> tuple[FloatArray, FloatArray]:
+    """Return the sds, 1 for one that is left out, and roughly the standard errors of their logs.
+
+    If the data of an effect were normal and its own, they would have the information 2 r^2 on its log sd, r the share
+    of its variance that they take away.
     """
     scales, (variances, _, _) = state.scales, state.system.variances(state.point.u.shape, len(data.right))
-    information = []
-    for variance, sd in (
-        (variances.theta, scales.theta),
-        (variances.b, scales.b),
-        (variances.u, scales.u),
-        (variances.d, scales.v),
-    ):
-        information.append(2.0 * float(np.sum((1.0 - variance / sd**2) ** 2)) if sd > 0 else 0.0)
-    return 1.0 / np.sqrt(np.maximum(information, 1.0))
+    sds = np.array([scales.theta, scales.b, scales.u or 1.0, scales.v])
+    effects = (variances.theta, variances.b, variances.u, variances.d)
+    information = [2.0 * np.sum((1.0 - var / sd**2) ** 2) for var, sd in zip(effects, sds, strict=True)]
+    return sds, 1.0 / np.sqrt(np.maximum(information, 1.0))
