@@ -10,7 +10,7 @@ import polars as pl
 from analytics.difficulty import difficulty_bins
 from analytics.fit_rows import FitHead, fit_frame, items_frame, raters_frame
 from analytics.irt.testlet_facet import DEFAULT_SCALES, fit_testlet_facet
-from analytics.irt.testlet_facet_system import FacetScales
+from analytics.irt.testlet_facet_point import FacetScales
 from analytics.irt.testlet_result import SMALLEST_SD, TestletFit, TestletOptions
 from analytics.matrix import ResponseMatrix
 

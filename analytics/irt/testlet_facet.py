@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analytics.irt.testlet_facet_point import FacetScales
 from analytics.irt.testlet_facet_search import (
     TOLERANCE,
     FacetData,
@@ -18,7 +19,6 @@ from analytics.irt.testlet_facet_search import (
     solve_facet,
     start_facet,
 )
-from analytics.irt.testlet_facet_point import FacetScales
 from analytics.irt.testlet_result import SMALLEST_SD, Variances
 from analytics.irt.testlet_scale import WithMarginalScale
 from analytics.literals import check_option

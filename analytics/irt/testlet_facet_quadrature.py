@@ -90,25 +90,17 @@ def correct_items(
     nodes = _nodes()
 
     def run(first: int, last: int) -> None:
-        _integrate(
-            first, last, nodes, by_model, edges, right, seen, cells.p, s, point.b, point.d, point.mean_b, p_b, p_v,
-            found,
-        )  # fmt: skip
+        at = (cells.p, s, point.b, point.d, point.mean_b)
+        _integrate(first, last, nodes, by_model, edges, right, seen, *at, p_b, p_v, found)
 
     over_testlets(run, len(right), right.size * _NODES_B)
     filled = np.flatnonzero(np.diff(starts))
     by_testlet = np.zeros(point.u.shape)
     by_testlet[filled] = np.add.reduceat(found.by_cell, starts[filled], axis=0)
-    slope = FacetPoint(
-        theta=by_testlet.sum(axis=0),
-        u=by_testlet,
-        d=found.by_model,
-        b=np.zeros(point.b.size),
-        mean_b=p_b * float(np.sum(found.mean_b)),
-    )
+    theta, no_b, mean_b = by_testlet.sum(axis=0), np.zeros(point.b.size), p_b * float(np.sum(found.mean_b))
     return ItemCorrection(
         value=float(np.sum(found.value)),
-        slope=slope,
+        slope=FacetPoint(theta=theta, u=by_testlet, d=found.by_model, b=no_b, mean_b=mean_b),
         for_b=p_b * float(np.sum(found.square_b)),
         for_v=p_v * float(np.sum(found.square_v)),
     )
@@ -116,11 +108,13 @@ def correct_items(
 
 def _nodes() -> _Nodes:
     """Gauss-Hermite nodes: those of b for the first of v, then for the next."""
-    flat: list[FloatArray] = []
-    for n_nodes, spread_out in ((_NODES_B, lambda x: np.tile(x, _NODES_V)), (_NODES_V, lambda x: np.repeat(x, _NODES_B))):
-        nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
-        flat += [spread_out(nodes), spread_out(np.log(weights / weights.sum()) + nodes**2 / 2.0)]
-    return _Nodes(*flat)
+    (b, log_b), (v, log_v) = _rule(_NODES_B), _rule(_NODES_V)
+    return _Nodes(np.tile(b, _NODES_V), np.tile(log_b, _NODES_V), np.repeat(v, _NODES_B), np.repeat(log_v, _NODES_B))
+
+
+def _rule(n_nodes: int) -> tuple[FloatArray, FloatArray]:
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
+    return nodes, np.log(weights / weights.sum()) + nodes**2 / 2.0
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)

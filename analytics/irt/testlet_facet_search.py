@@ -19,7 +19,7 @@ from analytics.matrix import FloatArray, IntArray
 
 _LARGEST_STEP, _MAX_ITERATIONS = 1.5, 100
 _FALL = 0.1  # of the gradient in a step: where it falls by less, a new system is worth its cost
-_SEARCH = {"gtol": 1e-3, "ftol": 1e-12}  # a variance within a thousandth of its standard error
+_SEARCH = {"gtol": 5e-4, "ftol": 1e-12}  # a variance within half a thousandth of its standard error
 _SMALLEST_GAIN = 1e-5  # in marginal log-likelihood: standard deviations within half a hundredth of their errors
 TOLERANCE = 1e-8
 """Largest absolute derivative of the penalised objective at convergence."""
@@ -111,7 +111,8 @@ def solve_facet(
         cells = pass_cells(data.right, data.seen, data.model, data.cells.starts, point)
         g = _gradient(cells, scales, point)
         norm = g.largest()
-        if norm <= TOLERANCE or iteration == _MAX_ITERATIONS:
+        is_mode = norm <= 0.1 * TOLERANCE or (norm <= TOLERANCE and norm > _FALL * before)  # while it falls, it may
+        if is_mode or iteration == _MAX_ITERATIONS:
             break
         if system is None or norm > _FALL * before:
             system = FacetSystem(cells.p, scales, data.cells.starts, data.edges)

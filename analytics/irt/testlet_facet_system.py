@@ -6,12 +6,13 @@ in z = theta and the mean of b. Does not hold the loops over testlets (`testlet_
 `testlet_facet_variances`), the iteration, or the choice of the standard deviations (`testlet_facet_search`).
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from analytics.irt.testlet_facet_blocks import eliminate, empty_blocks, substitute_back, substitute_forward
-from analytics.irt.testlet_facet_point import FacetPoint as FacetPoint
-from analytics.irt.testlet_facet_point import FacetScales as FacetScales
-from analytics.irt.testlet_facet_variances import spread
+from analytics.irt.testlet_facet_point import FacetPoint, FacetScales
+from analytics.irt.testlet_facet_variances import Spread, spread
 from analytics.matrix import FloatArray, IntArray
 
 
@@ -30,13 +31,14 @@ class FacetSystem:
 
     def __init__(self, p: FloatArray, scales: FacetScales, starts: IntArray, edges: IntArray) -> None:
         (n_items, n_raters), n_models = p.shape, edges.size - 1
-        self._p, self._scales = p, scales
+        self._p = p
+        self._spread: Spread | None = None  # asked for more than once
         self._blocks = blocks = empty_blocks(starts, edges, scales.u**2, scales.v**-2, scales.b**-2)
         log_determinant = eliminate(blocks, p)
         log_determinant += 2.0 * n_raters * np.log(scales.theta) + 2.0 * n_items * np.log(scales.b)
         log_determinant += 2.0 * n_items * n_models * np.log(scales.v)
         dense = -blocks.half.T @ blocks.half
-        for low, high in zip(edges[:-1], edges[1:], strict=True):
+        for low, high in pairwise(edges):
             dense[low:high, low:high] -= blocks.left[:, low:high].T @ blocks.to_theta[:, low:high]
         diagonal = np.append(scales.theta**-2 + blocks.left.sum(axis=0), n_items * scales.b**-2)
         dense[np.diag_indices_from(dense)] += diagonal
@@ -61,7 +63,9 @@ class FacetSystem:
             Variances of theta, u, v = d - b (in place of d), b less its mean (in place of b) and the mean; the
             derivative of log det; the variance of b itself, shape (n_items,).
         """
-        found, own = spread(self._blocks, self._p, self.cov_z, shape_u, n_items), np.diag(self.cov_z)
+        if self._spread is None:
+            self._spread = spread(self._blocks, self._p, self.cov_z, shape_u, n_items)
+        found, own = self._spread, np.diag(self.cov_z)
         variances = FacetPoint(theta=own[:-1].copy(), u=found.u, d=found.v, b=found.deviation, mean_b=float(own[-1]))
         slope = FacetPoint(
             theta=found.skew_s.sum(axis=0), u=found.skew_s, d=found.skew_d, b=np.zeros(n_items), mean_b=0.0
