@@ -97,9 +97,6 @@ def eliminate(blocks: Blocks, p: FloatArray) -> float:
             log_determinant -= np.log(kept[t, i])
             for j in range(n):
                 kept_w[i, j] = kept[t, i] * w[i, j]
-        items[:] = 0.0
-        for j in range(n):
-            items[j, j] = p_b + n_models * p_v
         for m in range(n_models):
             low, high = edges[m], edges[m + 1]
             width = min(high - low, n)
@@ -150,13 +147,13 @@ def eliminate(blocks: Blocks, p: FloatArray) -> float:
                     to_theta[first + j, i] = total[j]
                     left[first + j, i] = kept_w[i, j]
                     factor[first + j, i] = columns[i - low, j] if i - low < width else 0.0
-            for j in range(n):
-                items[j, j] -= p_v**2 * diagonal[first + j, m]
-            for a in range(width):
-                for j in range(n):
-                    scaled = p_v**2 * columns[a, j]
-                    for k in range(n):
-                        items[j, k] -= scaled * columns[a, k]
+        for j in range(n):
+            for k in range(j + 1):
+                product = 0.0
+                for i in range(n_raters):
+                    product += factor[first + j, i] * factor[first + k, i]
+                items[j, k] = -(p_v**2) * product
+            items[j, j] += p_b + p_v * (n_models - p_v * np.sum(diagonal[first + j]))
         log_determinant += invert_root(items, n, root)
         for j in range(n):
             pulled = half[first + j]
@@ -184,13 +181,15 @@ def substitute_forward(
         along[:] = 0.0
         for j in range(first, last):
             for m in range(n_models):
+                own = right_d[j, m]
                 for i in range(edges[m], edges[m + 1]):
                     from_u = var_u * left[j, i] * right_u[t, i]
-                    right_d[j, m] += from_u
+                    own += from_u
                     right_theta[i] -= from_u
+                right_d[j, m] = own
                 for i in range(edges[m], edges[m + 1]):
-                    right_theta[i] += to_theta[j, i] * right_d[j, m]
-                    along[i] += factor[j, i] * right_d[j, m]
+                    right_theta[i] += to_theta[j, i] * own
+                    along[i] += factor[j, i] * own
         for j in range(first, last):
             _inverse_times(edges, diagonal[j], factor[j], right_d[j], along, out)
             x[j - first] = right_b[j] + p_v * np.sum(out)
@@ -218,18 +217,20 @@ def substitute_back(blocks: Blocks, theta: FloatArray, u: FloatArray, d: FloatAr
             b[j] = x[j - first]
             for m in range(n_models):
                 d[j, m] += p_v * b[j]
+                pulled = d[j, m]
                 for i in range(edges[m], edges[m + 1]):
-                    along[i] += factor[j, i] * d[j, m]
+                    along[i] += factor[j, i] * pulled
         for i in range(n_raters):
             u[t, i] *= kept[t, i]
         for j in range(first, last):
             _inverse_times(edges, diagonal[j], factor[j], d[j], along, own)
             for m in range(n_models):
-                d[j, m] = own[m]
+                total = own[m]
                 for i in range(edges[m], edges[m + 1]):
-                    d[j, m] += to_theta[j, i] * theta[i]
+                    total += to_theta[j, i] * theta[i]
+                d[j, m] = total
                 for i in range(edges[m], edges[m + 1]):
-                    u[t, i] += left[j, i] * (d[j, m] - theta[i])
+                    u[t, i] += left[j, i] * (total - theta[i])
         for i in range(n_raters):
             u[t, i] *= var_u
 
@@ -240,6 +241,7 @@ def _inverse_times(
 ) -> None:
     """Write an item's row of B^-1 x for each model, with A'x at hand for each rater."""
     for m in range(edges.size - 1):
-        out[m] = diagonal[m] * x[m]
+        total = diagonal[m] * x[m]
         for i in range(edges[m], edges[m + 1]):
-            out[m] += factor[i] * along[i]
+            total += factor[i] * along[i]
+        out[m] = total

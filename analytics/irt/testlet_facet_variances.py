@@ -111,7 +111,8 @@ def _spread(blocks: Blocks, p: FloatArray, cov_z: FloatArray, half_cov: FloatArr
                         b_d[k, j] += b_theta[a, k] * follow[a, j]
             for j in range(n):
                 var_d[j] = inverse[j, j]
-                for k in range(n):
+            for k in range(n):
+                for j in range(n):
                     var_d[j] += p_v * b_d[k, j] * inverse[k, j]
             for a in range(width):
                 d_z[a, :n] = 0.0
@@ -149,9 +150,11 @@ def _spread(blocks: Blocks, p: FloatArray, cov_z: FloatArray, half_cov: FloatArr
                 own_spread, var_theta = var_u * own_kept, cov_z[i, i]
                 out.u[t, i] = own_spread + lost**2 * var_theta - 2.0 * lost * mixed + quadratic
                 var_s = own_spread + own_kept**2 * var_theta + 2.0 * own_kept * mixed + quadratic
+                of_s = 0.0
                 for j in range(n):
                     one = p[first + j, i]
                     skew = one * (1.0 - one) * (1.0 - 2.0 * one)
                     skew *= var_s + var_d[j] - 2.0 * (d_u[a, j] + own_kept * d_z[a, j])
-                    out.skew_s[t, i] += skew
+                    of_s += skew
                     out.skew_d[first + j, m] -= skew
+                out.skew_s[t, i] = of_s
