@@ -18,8 +18,10 @@ from analytics.irt.testlet_result import LARGEST_SD, SMALLEST_SD
 from analytics.matrix import FloatArray, IntArray
 
 _LARGEST_STEP, _MAX_ITERATIONS = 1.5, 100
-_FALL = 0.1  # of the gradient in a step: where it falls by less, a new system is worth its cost
-_SEARCH = {"gtol": 5e-4, "ftol": 1e-12}  # a variance within half a thousandth of its standard error
+_FALL = 0.05  # of the gradient in a step: where it falls by less, a new system is worth its cost
+# until variances are within a thousandth of their standard errors, or the likelihood has stopped rising: the
+# quadrature's own error, which its derivatives do not follow, lets no line search rise much further
+_SEARCH = {"gtol": 1e-3, "ftol": 1e-7, "maxls": 6}
 _SMALLEST_GAIN = 1e-5  # in marginal log-likelihood: standard deviations within half a hundredth of their errors
 TOLERANCE = 1e-8
 """Largest absolute derivative of the penalised objective at convergence."""
@@ -75,15 +77,18 @@ def pack_facet(responses: FloatArray, item_testlet: IntArray, model: IntArray, n
 
 
 def start_facet(data: FacetData) -> FacetPoint:
-    """Every effect at 0 and every difficulty at the logit of the overall failure rate."""
-    mean = float(np.log((np.sum(data.seen - data.right) + 0.5) / (data.right.sum() + 0.5)))
-    n_items, n_models = len(data.right), data.edges.size - 1
+    """Abilities and difficulties at the logits of what raters and items have right, every effect at 0."""
+    wrong = data.seen - data.right
+    theta, b = (
+        np.log((data.right.sum(axis=axis) + 0.5) / (wrong.sum(axis=axis) + 0.5)) * sign
+        for axis, sign in ((0, 1), (1, -1))
+    )
     return FacetPoint(
-        theta=np.zeros(data.model.size),
+        theta=theta - np.mean(theta),
         u=np.zeros(data.cells.n_rt.shape),
-        d=np.full((n_items, n_models), mean),
-        b=np.full(n_items, mean),
-        mean_b=mean,
+        d=np.repeat(b[:, None], data.edges.size - 1, axis=1),
+        b=b,
+        mean_b=float(np.mean(b)),
     )
 
 
@@ -159,18 +164,20 @@ def estimate_facet(data: FacetData, state: FacetState) -> tuple[FacetState, bool
     """
     state = _step(data, state)
     best, highest = state, -np.inf
+    first: float | None = None  # the others are counted from it, so that a small gain is not small beside them
     sds, errors = _log_sds(data, state)
     start = 0.5 / errors
 
     def loss(x: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal best, highest
+        nonlocal best, highest, first
         scales = _scales(state, sds * np.sqrt(x / start))
         current = state if scales == state.scales else solve_facet(data, scales, best.point, best.system)
         items = correction(data, current)
         value = current.marginal + items.value
         if value > highest:
             best, highest = current, value
-        return state.marginal - value, -0.5 * marginal_gradient(data, current, items) / x
+        first = value if first is None else first
+        return first - value, -0.5 * marginal_gradient(data, current, items) / x
 
     low, high = start * (SMALLEST_SD / sds) ** 2, start * (LARGEST_SD / sds) ** 2
     bounds = np.stack([low, high], axis=1)

@@ -33,7 +33,7 @@ class FacetSystem:
         (n_items, n_raters), n_models = p.shape, edges.size - 1
         self._p = p
         self._spread: Spread | None = None  # asked for more than once
-        self._blocks = blocks = empty_blocks(starts, edges, scales.u**2, scales.v**-2, scales.b**-2)
+        self._blocks = blocks = empty_blocks(starts, edges, float(scales.u) ** 2, scales.v**-2, scales.b**-2)
         log_determinant = eliminate(blocks, p)
         log_determinant += 2.0 * n_raters * np.log(scales.theta) + 2.0 * n_items * np.log(scales.b)
         log_determinant += 2.0 * n_items * n_models * np.log(scales.v)
