@@ -5,6 +5,7 @@ model's block, d = B^-1 p_v b + (B^-1 left) theta + noise of variance B^-1, and 
 covariances follow from those of z. Does not hold the elimination (`testlet_facet_blocks`).
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numba
@@ -46,21 +47,24 @@ def spread(blocks: Blocks, p: FloatArray, cov_z: FloatArray, shape_u: tuple[int,
         skew_s=np.zeros(shape_u),
         skew_d=np.zeros(shape_d),
     )
-    _spread(blocks, p, cov_z, blocks.half @ cov_z, out)
+    theta_cov = np.empty(p.shape)
+    for low, high in pairwise(blocks.edges):
+        theta_cov[:, low:high] = blocks.to_theta[:, low:high] @ cov_z[low:high, low:high]
+    _spread(blocks, p, cov_z, blocks.half @ cov_z, theta_cov, out)
     return out
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _spread(blocks: Blocks, p: FloatArray, cov_z: FloatArray, half_cov: FloatArray, out: Spread) -> None:
+def _spread(
+    blocks: Blocks, p: FloatArray, cov_z: FloatArray, half_cov: FloatArray, theta_cov: FloatArray, out: Spread
+) -> None:
+    """Write the variances, given `half` and, for raters of the same model, `to_theta` times the covariance of theta."""
     starts, edges, var_u, p_v, _, kept, left, diagonal, factor, to_theta, root_b, half = blocks
     n_raters, largest, widest = p.shape[1], root_b.shape[1], np.max(np.diff(edges))
+    # x_y is the covariance of x with y, in a testlet; of theta and u, and of what d owes to theta, only a model's own
     b_z = np.empty((largest, n_raters + 1))
-    within, cov_b, inverse, b_d = (
-        np.empty((largest, largest)),
-        np.empty((largest, largest)),
-        np.empty((largest, largest)),
-        np.empty((largest, largest)),
-    )
+    within, cov_b, inverse = np.empty((largest, largest)), np.empty((largest, largest)), np.empty((largest, largest))
+    b_d, from_theta = np.empty((largest, largest)), np.empty((largest, largest))
     follow, own_left = np.empty((widest, largest)), np.empty((widest, largest))
     d_z, d_u = np.empty((widest, largest)), np.empty((widest, largest))
     b_theta, var_d = np.empty((widest, largest)), np.empty(largest)
@@ -71,13 +75,12 @@ def _spread(blocks: Blocks, p: FloatArray, cov_z: FloatArray, half_cov: FloatArr
             for k in range(j, n):
                 for i in range(n_raters + 1):
                     b_z[j, i] += root_b[first + k, j] * half_cov[first + k, i]
-        for j in range(n):
+        for j in range(n):  # b_z half' + R', whose product with R is the covariance of b
             for k in range(n):
-                within[j, k] = 0.0  # b_z half' + R', whose product with R is the covariance of b
+                total = root_b[first + k, j] if k >= j else 0.0
                 for i in range(n_raters + 1):
-                    within[j, k] += b_z[j, i] * half[first + k, i]
-                if k >= j:
-                    within[j, k] += root_b[first + k, j]
+                    total += b_z[j, i] * half[first + k, i]
+                within[j, k] = total
         for j in range(n):
             cov_b[j, :n] = 0.0
             for h in range(n):
@@ -114,18 +117,19 @@ def _spread(blocks: Blocks, p: FloatArray, cov_z: FloatArray, half_cov: FloatArr
             for k in range(n):
                 for j in range(n):
                     var_d[j] += p_v * b_d[k, j] * inverse[k, j]
+            from_theta[:n, :n] = 0.0
             for a in range(width):
                 d_z[a, :n] = 0.0
                 for k in range(n):
                     scaled = p_v * b_theta[a, k]
                     for j in range(n):
                         d_z[a, j] += scaled * inverse[k, j]
-                for c in range(width):
-                    scaled = cov_z[low + a, low + c]
-                    for j in range(n):
-                        d_z[a, j] += scaled * follow[c, j]
                 for j in range(n):
+                    d_z[a, j] += theta_cov[first + j, low + a]
                     var_d[j] += d_z[a, j] * follow[a, j]
+                for k in range(n):
+                    for j in range(n):
+                        from_theta[k, j] += follow[a, k] * d_z[a, j]
             for j in range(n):
                 out.v[first + j, m] = var_d[j] + cov_b[j, j] - 2.0 * b_d[j, j]
             for a in range(width):
@@ -133,15 +137,9 @@ def _spread(blocks: Blocks, p: FloatArray, cov_z: FloatArray, half_cov: FloatArr
                 for j in range(n):  # covariance of d with var_u left'd
                     d_u[a, j] = var_u * follow[a, j]
                 for k in range(n):
-                    scaled = var_u * p_v * follow[a, k]
+                    by_b, by_theta = var_u * p_v * follow[a, k], var_u * own_left[a, k]
                     for j in range(n):
-                        d_u[a, j] += scaled * b_d[k, j]
-                for c in range(width):
-                    scaled = 0.0
-                    for j in range(n):
-                        scaled += var_u * follow[c, j] * own_left[a, j]
-                    for j in range(n):
-                        d_u[a, j] += scaled * d_z[c, j]
+                        d_u[a, j] += by_b * b_d[k, j] + by_theta * from_theta[k, j]
                 quadratic, mixed = 0.0, 0.0
                 for j in range(n):
                     quadratic += var_u * own_left[a, j] * d_u[a, j]
