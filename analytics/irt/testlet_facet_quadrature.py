@@ -172,7 +172,8 @@ def _integrate(
                 out.by_cell[j, raters[r]] = one + half_skew
                 out.by_model[j, m] -= half_skew
         # the nodes, first those of b, then those of v for each model
-        from_b[:] = nodes.b * np.sqrt(var_b)
+        for n in range(size):
+            from_b[n] = nodes.b[n] * np.sqrt(var_b)
         for k in range(_NODES_B):
             height_b[k] = nodes.log_b[k] - 0.5 * p_b * (from_b[k] + away) ** 2
             gathered[k] = 1.0
@@ -219,11 +220,14 @@ def _integrate(
                     height_b[k] += np.log(gathered[k])
                     gathered[k] = 1.0
         top = np.max(height_b)
-        height_b[:] = np.exp(height_b - top)
-        out.value[j] = top + np.log(np.sum(height_b)) - laplace
-        height_b /= np.sum(height_b)
+        whole = 0.0
+        for k in range(_NODES_B):
+            height_b[k] = np.exp(height_b[k] - top)
+            whole += height_b[k]
+        out.value[j] = top + np.log(whole) - laplace
         out.mean_b[j], out.square_b[j] = 0.0, -(away**2) - var_b
         for k in range(_NODES_B):
+            height_b[k] /= whole
             out.mean_b[j] += height_b[k] * from_b[k]
             out.square_b[j] += height_b[k] * (from_b[k] + away) ** 2
         # back through the models: the weights, and with them expected squares and answers

@@ -50,17 +50,27 @@ def spread(blocks: Blocks, p: FloatArray, cov_z: FloatArray, shape_u: tuple[int,
     theta_cov = np.empty(p.shape)
     for low, high in pairwise(blocks.edges):
         theta_cov[:, low:high] = blocks.to_theta[:, low:high] @ cov_z[low:high, low:high]
-    _spread(blocks, p, cov_z, blocks.half @ cov_z, theta_cov, out)
+    widest = int(np.diff(blocks.edges).max())
+    _spread(blocks, p, cov_z, blocks.half @ cov_z, theta_cov, widest, out)
     return out
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def _spread(
-    blocks: Blocks, p: FloatArray, cov_z: FloatArray, half_cov: FloatArray, theta_cov: FloatArray, out: Spread
+    blocks: Blocks,
+    p: FloatArray,
+    cov_z: FloatArray,
+    half_cov: FloatArray,
+    theta_cov: FloatArray,
+    widest: int,
+    out: Spread,
 ) -> None:
-    """Write the variances, given `half` and, for raters of the same model, `to_theta` times the covariance of theta."""
+    """Write the variances, given `half` and, for raters of the same model, `to_theta` times the covariance of theta.
+
+    `widest` is the largest number of raters of a model.
+    """
     starts, edges, var_u, p_v, _, kept, left, diagonal, factor, to_theta, root_b, half = blocks
-    n_raters, largest, widest = p.shape[1], root_b.shape[1], np.max(np.diff(edges))
+    n_raters, largest = p.shape[1], root_b.shape[1]
     # x_y is the covariance of x with y, in a testlet; of theta and u, and of what d owes to theta, only a model's own
     b_z = np.empty((largest, n_raters + 1))
     within, cov_b, inverse = np.empty((largest, largest)), np.empty((largest, largest)), np.empty((largest, largest))

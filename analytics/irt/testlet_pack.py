@@ -154,7 +154,9 @@ def _sum_right(
                 if k < last:
                     n_right += row[k]
                 block_rt[t, a] = n_right
-        right_rt[:, first : first + size] = block_rt[:, :size]
+        for t in range(len(starts) - 1):  # a loop, for a slice of slices takes seconds to compile
+            for a in range(size):
+                right_rt[t, first + a] = block_rt[t, a]
 
 
 @numba.njit(cache=True)
