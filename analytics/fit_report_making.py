@@ -121,9 +121,9 @@ def report_testlet_marginal(fit: TestletMarginalFit, data: Responses, missing: M
 
 def _scales(fit: TestletFit | TestletMarginalFit) -> str:
     factor = marginal_factor(fit.sd_u)
-    bias = "; Laplace's approximation makes it too small, most with few persons" if fit.method == "laplace" else ""
+    bias = "; Laplace's approximation makes it too small, most with few answers in a testlet"
     said = f"sd of testlet effects {fit.sd_u:.4g}; with them averaged out theta and b are {factor:.4g} of theirs here"
-    return said + bias
+    return said + bias * (fit.method == "laplace")
 
 
 def _place(fit: TestletMarginalFit, j: int) -> tuple[float, float]:

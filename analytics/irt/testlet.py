@@ -36,7 +36,7 @@ def fit_testlet(
         is read without a copy. Sparse `Responses` of more raters than items are fitted cell by cell, in memory that
         grows with the observed cells and the square of the items; their own weights are not looked at.
     item_testlet
-        Testlet of each item as an integer from 0, shape (n_items,).
+        Testlet of each item as an integer from 0, shape (n_items,); a code may be without items.
     options
         Standard deviations, given or estimated, and tolerances.
     weight
@@ -61,7 +61,10 @@ def fit_testlet(
     weight = np.ones(shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
     if weight.shape != shape[:1] or not np.all(weight > 0):
         raise ValueError("weights must be positive, one for each rater")
-    cells = _pack(responses, item_testlet, weight)
+    codes, testlet = np.unique(item_testlet, return_inverse=True)
+    cells = _pack(responses, testlet, weight)
+    if codes[-1] >= codes.size:  # a testlet without items has no effect, and would be in the way of those that have
+        cells = replace(cells, pairs=replace(cells.pairs, codes=codes))
     n_right, n_seen = cells.right_rt.sum(), cells.n_item.sum()
     if n_seen == 0:
         raise ValueError("no response is observed: there is nothing to fit")

@@ -111,9 +111,11 @@ def fit_testlet_facet(
     Raises
     ------
     ValueError
-        If there is one model only: its v could not be told from b.
+        If there is one model only (its v could not be told from b), nothing is observed or all responses are alike, the
+        shapes disagree, or a standard deviation is not positive.
     """
     check_option("variances", variances, Variances)
+    _check(responses, item_testlet, rater_model, scales)
     codes, model = np.unique(rater_model, return_inverse=True)
     if codes.size < 2:
         raise ValueError("a model facet needs raters of two models at least")
@@ -123,6 +125,23 @@ def fit_testlet_facet(
     if variances == "laplace":
         state, is_converged = estimate_facet(data, state)
     return _result(data, state, is_converged=is_converged and state.gradient_norm <= TOLERANCE)
+
+
+def _check(responses: FloatArray, item_testlet: IntArray, rater_model: IntArray, scales: FacetScales) -> None:
+    """Refuse what no fit can be made of."""
+    shape = np.shape(responses)
+    if len(shape) != 2 or shape != (np.size(rater_model), np.size(item_testlet)):
+        raise ValueError(
+            f"responses {shape}, {np.size(item_testlet)} testlets of items and {np.size(rater_model)} models of raters "
+            "do not fit together"
+        )
+    seen = np.asarray(responses)[~np.isnan(responses)]
+    if seen.size == 0:
+        raise ValueError("no response is observed: there is nothing to fit")
+    if np.all(seen == seen[0]):
+        raise ValueError(f"every observed response is {seen[0]:g}: the mean difficulty has no finite value")
+    if min(scales.theta, scales.b, scales.v) <= 0 or scales.u < 0:
+        raise ValueError(f"standard deviations of theta, b and v are positive, that of u is not negative; got {scales}")
 
 
 def _result(data: FacetData, state: FacetState, *, is_converged: bool) -> FacetFit:

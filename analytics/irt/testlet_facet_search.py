@@ -20,7 +20,8 @@ from analytics.matrix import FloatArray, IntArray
 _LARGEST_STEP, _MAX_ITERATIONS = 1.5, 100
 _FALL = 0.05  # of the gradient in a step: where it falls by less, a new system is worth its cost
 # until variances are within a thousandth of their standard errors, or the likelihood has stopped rising: the
-# quadrature's own error, which its derivatives do not follow, lets no line search rise much further
+# quadrature's own error, which its derivatives do not follow, lets no line search rise much further. Where sd_v is as
+# large as 3 that error is felt: some .01 of log-likelihood may be left
 _SEARCH = {"gtol": 1e-3, "ftol": 1e-7, "maxls": 6}
 _SMALLEST_GAIN = 1e-5  # in marginal log-likelihood: standard deviations within half a hundredth of their errors
 TOLERANCE = 1e-8

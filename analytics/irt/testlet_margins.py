@@ -24,12 +24,15 @@ class Pairs:
         How many there are.
     rater, testlet
         Of each pair that is there, shape (n_pairs,); None where all are.
+    codes
+        The caller's code of each testlet, ascending, shape (n_testlets,); None where they are 0, 1, 2, ...
     """
 
     n_raters: int
     n_testlets: int
     rater: IntArray | None = None
     testlet: IntArray | None = None
+    codes: IntArray | None = None
 
     def of_rater(self, values: FloatArray) -> FloatArray:
         """Return raters' values (n_raters,) in a shape that goes with arrays of pairs."""
@@ -52,12 +55,16 @@ class Pairs:
         return np.asarray(np.bincount(self.testlet, values, self.n_testlets), dtype=np.float64)
 
     def table(self, values: FloatArray) -> FloatArray:
-        """Return an array of pairs as (n_raters, n_testlets), NaN for pairs that are not there."""
-        if self.rater is None or self.testlet is None:
-            return values.T
-        table = np.full((self.n_raters, self.n_testlets), np.nan)
-        table[self.rater, self.testlet] = values
-        return table
+        """Return an array of pairs with a row for each rater and a column for each code, NaN for pairs not there."""
+        table = values.T
+        if self.rater is not None and self.testlet is not None:
+            table = np.full((self.n_raters, self.n_testlets), np.nan)
+            table[self.rater, self.testlet] = values
+        if self.codes is None:
+            return table
+        wide = np.full((self.n_raters, int(self.codes[-1]) + 1), np.nan)
+        wide[:, self.codes] = table
+        return wide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

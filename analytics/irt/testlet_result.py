@@ -29,6 +29,9 @@ IDENTIFICATION = "theta and u have prior mean 0; the mean of b is free"
 SMALLEST_SD = 0.01
 """Lower bound of the search for a standard deviation; a value there is reported as 0."""
 
+FEW_ANSWERS = 5.0
+"""Answers of a rater in a testlet below which a fit warns of its standard deviation of testlet effects."""
+
 LARGEST_SD = 10.0
 """Upper bound of the search for a standard deviation; a result that has reached it says so."""
 
@@ -181,6 +184,12 @@ def make_fit(
             warnings.append(f"sd_{name} is at its boundary and reported as 0")
         if options.variances == "laplace" and sd >= LARGEST_SD * 0.999:
             warnings.append(f"sd_{name} is at the largest value looked at, {LARGEST_SD:g}: the data set it no limit")
+    n_answers = float(cells.n_item.sum() / np.count_nonzero(cells.n_rt))
+    if options.variances == "laplace" and not is_u_left_out and n_answers < FEW_ANSWERS:
+        warnings.append(
+            f"a rater answers {n_answers:.1f} items of a testlet on average: with so few Laplace's approximation makes "
+            "sd_u far too small, up to 0; items taken as fixed (gauss_hermite) let it be integrated without"
+        )
     is_converged = is_converged and mode.is_converged
     if not is_converged:
         warnings.append(f"not converged: gradient norm {mode.gradient_norm:.2e} after {mode.n_iterations} sweeps")

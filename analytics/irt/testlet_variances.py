@@ -23,6 +23,7 @@ _MODE_TOLERANCE = 1e-9  # the inner search's noise must not reach the outer grad
 _MAX_STEPS = 100
 _LARGEST_STEP = 0.7  # in log sd: a factor of two
 _SMALLEST_GAIN = 1e-8  # in marginal log-likelihood, predicted by the quadratic model
+_ROUNDING = 1e-13  # of a likelihood of many cells: a gain that it swallows is none
 _NEAR_ZERO = 5.0 * SMALLEST_SD  # an sd of u below this is compared with leaving u out
 
 
@@ -75,7 +76,7 @@ def estimate_scales(cells: AnyCells, start: Scales, options: TestletOptions) -> 
         if step @ g <= 0:  # the quadratic model has gone wrong: start it again
             inverse = np.diag(1.0 / _curvature(cells, current))
             step = np.where(free, np.diag(inverse) * g, 0.0)
-        if 0.5 * float(step @ g) < _SMALLEST_GAIN:
+        if 0.5 * float(step @ g) < max(_SMALLEST_GAIN, _ROUNDING * abs(current.marginal)):
             is_converged = True
             break
         step *= min(1.0, _LARGEST_STEP / float(np.max(np.abs(step))))

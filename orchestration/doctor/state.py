@@ -45,6 +45,9 @@ def disk(settings: Settings, free_bytes: int | None = None) -> Finding:
 
 def locks(settings: Settings) -> list[Finding]:
     """Name every lock that is held, and its holder."""
+    if settings.locks.exists() and not settings.locks.is_dir():
+        said = f"{settings.locks} is a file where a folder should be"
+        return [Finding("locks", "wrong", said, "move it away")]
     held = held_locks(settings.locks)
     if not held:
         return [Finding("locks", "ok", "none is held")]

@@ -251,3 +251,26 @@ def test_missing_at_random_costs_precision_not_truth(rng, missing) -> None:
     # four responses an item are too few for Laplace: sd_b, and with it every interval, comes out small
     assert (0.92 if missing < 0.5 else 0.86) < np.nanmean(np.abs(z) < 1.96) < 0.98
     assert fit.sd_b == pytest.approx(x.b.std(), rel=0.2)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_codes_of_testlets_may_have_gaps(rng, missing) -> None:
+    responses, of_item = drawn(rng, missing=missing)
+    plain, wide = testlet.fit_testlet(responses, of_item), testlet.fit_testlet(responses, 3 * of_item + 1)
+    np.testing.assert_array_equal(wide.b, plain.b)
+    assert wide.sd_u == plain.sd_u
+    assert wide.u.shape == (len(responses), 3 * of_item.max() + 2)
+    np.testing.assert_array_equal(wide.u[:, 3 * np.arange(of_item.max() + 1) + 1], plain.u)
+    np.testing.assert_array_equal(wide.u_se[:, 3 * np.arange(of_item.max() + 1) + 1], plain.u_se)
+    assert np.isnan(wide.u[:, 0]).all()
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e3, 1e5, 1e7])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_search_for_standard_deviations_ends_whatever_all_raters_weigh(seed, weight) -> None:
+    rng = np.random.default_rng([41, seed])
+    x = simulate_testlet(rng, n_raters=150, n_items=40, n_testlets=10, sd_u=0.6)
+    is_theirs = rng.random((150, 10)).argsort(axis=1) < 3
+    responses = np.where(is_theirs[:, x.item_testlet], x.responses, np.nan)
+    fit = testlet.fit_testlet(responses, x.item_testlet, weight=np.full(150, weight))
+    assert fit.is_converged, fit.warnings

@@ -76,3 +76,22 @@ def test_a_testlet_without_items_changes_nothing(rng) -> None:
     np.testing.assert_allclose(sparse.b, dense.b, atol=1e-3)
     assert sparse.u.shape == (UNEVEN.size, 5)
     assert not sparse.u[:, [1, 3]].any()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rater_model": np.arange(5) % 2}, "5 models of raters do not fit"),
+        ({"item_testlet": np.zeros(7, dtype=int)}, "7 testlets of items"),
+        ({"responses": np.full((6, 8), np.nan)}, "no response is observed"),
+        ({"responses": np.ones((6, 8))}, "every observed response is 1"),
+        ({"scales": FacetScales(1.0, 1.0, 0.5, 0.0)}, "v are positive"),
+    ],
+)
+def test_what_no_fit_can_be_made_of_is_refused(change, words) -> None:
+    given = {
+        "responses": np.arange(48).reshape(6, 8) % 3 % 2, "item_testlet": np.arange(8) // 4,
+        "rater_model": np.arange(6) % 2,
+    } | change  # fmt: skip
+    with pytest.raises(ValueError, match=words):
+        fit_testlet_facet(**given)

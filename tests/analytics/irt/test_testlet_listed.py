@@ -70,9 +70,17 @@ def test_mode_likelihood_and_information_are_those_of_the_table(rng, sd_u, is_we
     np.testing.assert_allclose(by_list.gradient, by_table.gradient, atol=1e-7)
 
 
+def whole_testlets(rng):
+    """Draw responses of raters who answer two of six testlets, so that the testlet effect shows."""
+    x = simulate_testlet(rng, n_raters=80, n_items=60, n_testlets=6, sd_u=1.0)
+    n_testlets_before = rng.random((80, 6)).argsort(axis=1).argsort(axis=1)
+    return np.where(n_testlets_before[:, x.item_testlet] < 2, x.responses, np.nan), x.item_testlet
+
+
 @pytest.mark.parametrize("options", [GIVEN, Options()])
-def test_a_fit_of_sparse_responses_is_that_of_their_table(rng, options) -> None:
-    table, of_item = sparse(rng)
+@pytest.mark.parametrize("draw", [sparse, whole_testlets])
+def test_a_fit_of_sparse_responses_is_that_of_their_table(rng, draw, options) -> None:
+    table, of_item = draw(rng)
     a, b = fit_testlet(table, of_item, options), fit_testlet(listed(table), of_item, options)
     assert a.is_converged
     assert b.is_converged
@@ -87,8 +95,13 @@ def test_a_fit_of_sparse_responses_is_that_of_their_table(rng, options) -> None:
             assert left == right, name
     np.testing.assert_allclose(a.u, b.u, atol=1e-7 if exact else 1e-4)
     np.testing.assert_allclose(a.u_se, b.u_se, atol=1e-7 if exact else 1e-4)
-    assert np.isnan(b.theta[-1])
-    assert np.isnan(b.b[-1])
+    if draw is sparse:
+        assert np.isnan(b.theta[-1])
+        assert np.isnan(b.b[-1])
+        assert any("a rater answers 1." in said for said in b.warnings) == (options.variances == "laplace")
+    else:
+        assert b.sd_u > 0.5
+        assert not any("a rater answers" in said for said in b.warnings)
 
 
 def test_a_response_of_two_is_refused(rng) -> None:
@@ -122,5 +135,6 @@ def test_memory_grows_with_what_is_observed() -> None:
     tracemalloc.stop()
     assert fit.is_converged
     assert np.corrcoef(fit.b, b)[0, 1] > 0.95
+    assert any("far too small, up to 0" in said for said in fit.warnings)  # .6 cannot be seen in one answer a testlet
     # 100,000 cells and pairs at some two hundred bytes each, and 600 x 600 numbers; a table has 96 MB
     assert peak < 30e6

@@ -156,6 +156,12 @@ def test_locks_and_their_holders_are_named(settings: Settings) -> None:
     assert found.message.startswith("rater m|a is held by PID")
 
 
+def test_a_file_in_the_place_of_the_locks_is_wrong(settings: Settings) -> None:
+    settings.locks.parent.mkdir(parents=True, exist_ok=True)
+    settings.locks.touch()
+    assert [found.level for found in state.locks(settings)] == ["wrong"]
+
+
 def test_a_warehouse_that_cannot_be_read_is_wrong(settings: Settings) -> None:
     settings.warehouse.parent.mkdir(parents=True)
     settings.warehouse.write_bytes(b"damaged" * 1000)
