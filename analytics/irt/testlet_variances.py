@@ -23,7 +23,7 @@ _MODE_TOLERANCE = 1e-9  # the inner search's noise must not reach the outer grad
 _MAX_STEPS = 100
 _LARGEST_STEP = 0.7  # in log sd: a factor of two
 _SMALLEST_GAIN = 1e-8  # in marginal log-likelihood, predicted by the quadratic model
-_ROUNDING = 1e-13  # of a likelihood of many cells: a gain that it swallows is none
+_ROUNDING = 1e-12  # of a likelihood of many or heavy cells: a gain that it swallows is none
 _NEAR_ZERO = 5.0 * SMALLEST_SD  # an sd of u below this is compared with leaving u out
 
 
