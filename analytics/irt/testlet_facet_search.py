@@ -23,7 +23,7 @@ _FALL = 0.05  # of the gradient in a step: where it falls by less, a new system 
 # quadrature's own error, which its derivatives do not follow, lets no line search rise much further. Where sd_v is as
 # large as 3 that error is felt: some .01 of log-likelihood may be left
 _SEARCH = {"gtol": 1e-3, "ftol": 1e-7, "maxls": 6}
-_SMALLEST_GAIN = 1e-5  # in marginal log-likelihood: standard deviations within half a hundredth of their errors
+_SMALLEST_GAIN = 1e-3  # in marginal log-likelihood: standard deviations within a twentieth of their errors
 TOLERANCE = 1e-8
 """Largest absolute derivative of the penalised objective at convergence."""
 
