@@ -4,6 +4,8 @@ Holds the elimination of `testlet_laplace_items`, rater by rater on the cells th
 dense system in b and the mean. Memory: the observed cells and n_items**2; time: the squares of the raters' counts.
 """
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 from scipy.linalg import cholesky
@@ -15,6 +17,31 @@ from analytics.irt.testlet_point import Point, Scales
 from analytics.matrix import FloatArray, IntArray
 
 
+class _Lists(NamedTuple):
+    """What the loops over raters read: the lists of `ListedCells`, and what is known at the point.
+
+    Attributes
+    ----------
+    rater_starts, pair_starts, item, weight
+        As in `ListedCells`.
+    w
+        Information of each cell.
+    kept, spread
+        Share of a pair's information that is left to theta, and variance of its u given theta and b.
+    precision
+        Precision of each theta given b.
+    """
+
+    rater_starts: IntArray
+    pair_starts: IntArray
+    item: IntArray
+    weight: FloatArray
+    w: FloatArray
+    kept: FloatArray
+    spread: FloatArray
+    precision: FloatArray
+
+
 def information_of_listed(cells: ListedCells, scales: Scales, point: Point) -> Information:
     """Eliminate the Hessian at `point`, which must be the mode for the gradient to hold."""
     weight, pairs, n_items = cells.weight, cells.pairs, point.b.size
@@ -22,11 +49,12 @@ def information_of_listed(cells: ListedCells, scales: Scales, point: Point) -> I
     p = 1.0 / (1.0 + np.exp(-logit))
     w = p * (1.0 - p)
     info = np.add.reduceat(w, cells.pair_starts[:-1])
-    kept = 1.0 / (1.0 + scales.u**2 * info)  # share of the information that is left to theta
+    kept = 1.0 / (1.0 + scales.u**2 * info)
+    spread = scales.u**2 * kept
     precision = scales.theta_precision + pairs.by_rater(info * kept)
-    lists = (cells.rater_starts, cells.pair_starts, cells.item, weight, w, kept, scales.u**2 * kept, precision)
+    lists = _Lists(cells.rater_starts, cells.pair_starts, cells.item, weight, w, kept, spread, precision)
     dense = np.zeros((n_items + 1, n_items + 1))
-    _add_raters(*lists, dense)
+    _add_raters(lists, dense)
     diagonal = np.append(np.full(n_items, scales.b_precision), n_items * scales.b_precision)
     dense[np.diag_indices_from(dense)] += diagonal
     dense[:n_items, -1] = dense[-1, :n_items] = -scales.b_precision
@@ -35,16 +63,16 @@ def information_of_listed(cells: ListedCells, scales: Scales, point: Point) -> I
     log_determinant -= float(pairs.of_rater(weight) @ np.log(kept))
     var_theta, var_u, skew_s = np.empty(weight.size), np.empty(kept.size), np.empty(kept.size)
     skew_b = np.zeros(n_items)
-    _spread(*lists, w * (1.0 - 2.0 * p), cov, var_theta, var_u, skew_s, skew_b)
+    _spread(lists, w * (1.0 - 2.0 * p), cov, var_theta, var_u, skew_s, skew_b)
     own_b = np.diag(cov)[:n_items].copy()
     var_deviation = own_b + cov[-1, -1] - 2.0 * cov[:n_items, -1]
-    right_theta, right_b = pairs.by_rater(kept * skew_s), skew_b.copy()
-    through = np.repeat(kept * pairs.of_rater(right_theta / precision) + scales.u**2 * kept * skew_s, _sizes(cells))
-    right_b += np.bincount(cells.item, through * w * np.repeat(pairs.of_rater(weight), _sizes(cells)), n_items)
+    right_theta = pairs.by_rater(kept * skew_s)
+    through = pairs.of_rater(weight) * (kept * pairs.of_rater(right_theta / precision) + spread * skew_s)
+    right_b = skew_b + np.bincount(cells.item, w * np.repeat(through, _sizes(cells)), n_items)
     solution = cov @ np.append(right_b, 0.0)
     followed = np.add.reduceat(w * solution[cells.item], cells.pair_starts[:-1])
     theta = (right_theta + pairs.by_rater(kept * followed)) / precision
-    u = scales.u**2 * kept * (skew_s + followed - info * pairs.of_rater(theta))
+    u = spread * (skew_s + followed - info * pairs.of_rater(theta))
     adjoint = Point(theta=theta, u=u, b=solution[:-1], mean_b=float(solution[-1]))
     return Information(
         var_theta=var_theta,
@@ -72,18 +100,9 @@ def _invert(matrix: FloatArray) -> tuple[FloatArray, float]:
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _add_raters(
-    rater_starts: IntArray,
-    pair_starts: IntArray,
-    item: IntArray,
-    weight: FloatArray,
-    w: FloatArray,
-    kept: FloatArray,
-    spread: FloatArray,
-    precision: FloatArray,
-    dense: FloatArray,
-) -> None:
+def _add_raters(lists: _Lists, dense: FloatArray) -> None:
     """Add what each rater tells of its items once its u and theta are eliminated."""
+    rater_starts, pair_starts, item, weight, w, kept, spread, precision = lists
     for i in range(weight.size):
         for p in range(rater_starts[i], rater_starts[i + 1]):
             for c in range(pair_starts[p], pair_starts[p + 1]):
@@ -98,14 +117,7 @@ def _add_raters(
 
 @numba.njit(cache=True, error_model="numpy")
 def _spread(
-    rater_starts: IntArray,
-    pair_starts: IntArray,
-    item: IntArray,
-    weight: FloatArray,
-    w: FloatArray,
-    kept: FloatArray,
-    spread: FloatArray,
-    precision: FloatArray,
+    lists: _Lists,
     slope: FloatArray,
     cov: FloatArray,
     var_theta: FloatArray,
@@ -117,6 +129,7 @@ def _spread(
 
     `slope` is the derivative of each cell's information in its logit.
     """
+    rater_starts, pair_starts, item, weight, w, kept, spread, precision = lists
     for i in range(weight.size):
         first, last = pair_starts[rater_starts[i]], pair_starts[rater_starts[i + 1]]
         theta_b, own_cov = np.zeros(last - first), np.zeros(last - first)  # covariance of b with theta and with own u

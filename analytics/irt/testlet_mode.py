@@ -79,7 +79,7 @@ def find_mode(
 
 
 def _passes(cells: AnyCells, scales: Scales, start: Point, backend: Backend) -> Passes:
-    """Return the passes over this layout; listed cells are compiled whatever the back end, they gain nothing by it."""
+    """Return the passes over this layout; listed cells have compiled ones alone."""
     if isinstance(cells, ListedCells):
         return ListedPasses(cells, scales, start)
     return (TorchPasses if backend == "torch" else NumbaPasses)(cells, scales, start)
