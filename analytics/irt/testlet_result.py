@@ -188,7 +188,8 @@ def make_fit(
     if options.variances == "laplace" and not is_u_left_out and n_answers < FEW_ANSWERS:
         warnings.append(
             f"a rater answers {n_answers:.1f} items of a testlet on average: with so few Laplace's approximation makes "
-            "sd_u far too small, up to 0; items taken as fixed (gauss_hermite) let it be integrated without"
+            "sd_u too small, of .7 some .6 with four, .4 with two and 0 with one; items taken as fixed (gauss_hermite) "
+            "let it be integrated without"
         )
     is_converged = is_converged and mode.is_converged
     if not is_converged:
